@@ -1,0 +1,46 @@
+"""See the set of models that explain your data almost equally well, and draw from it privately.
+
+The public door; each name is imported when it is first used, so that an estimator in a pipeline
+does not load the dashboard.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Explorer": "explorer",
+    "Ledger": "privacy",
+    "PublicBoundsScaler": "estimators",
+    "RashomonClassifier": "estimators",
+    "RashomonRegressor": "estimators",
+    "RashomonSet": "rashomon_set",
+    "list_datasets": "datasets",
+    "load_csv": "datasets",
+    "load_dataset": "datasets",
+    "plan": "privacy",
+}
+
+__all__ = [
+    "Explorer",
+    "Ledger",
+    "PublicBoundsScaler",
+    "RashomonClassifier",
+    "RashomonRegressor",
+    "RashomonSet",
+    "list_datasets",
+    "load_csv",
+    "load_dataset",
+    "plan",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,131 @@
+"""The public constants of a problem, known before any row is read."""
+
+import math
+from dataclasses import dataclass
+
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.losses import Loss, get_loss
+
+# The minimum enters the threshold, so its error is paid for: a millionth of the oscillation.
+_GAP_PER_OSCILLATION = 1e-6
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants that hold for every data set of ``n`` rows within the declared bounds.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    p : int
+        Number of parameters, the intercept included.
+    L : float
+        Lipschitz constant of one row's loss on the domain, the ridge included.
+    M : float
+        Smoothness (Lipschitz constant of the gradient), the ridge included.
+    m : float
+        Strong convexity: the ridge. A loss of a linear score is flat across the row, so that
+        no positive constant holds for every data set without it.
+    osc : float
+        Oscillation: max − min over the domain of L_D − L_D' for data sets that differ in one
+        record. The ridge reads no data and cancels.
+
+    Examples
+    --------
+    >>> Constants.of("logistic", n=100, p=3, domain=Ball(2.0), row_bound=1.0).osc
+    0.04
+    """
+
+    n: int
+    p: int
+    L: float
+    M: float
+    m: float
+    osc: float
+
+    @property
+    def gap_tolerance(self) -> float:
+        """Duality gap that the minimum must reach; public, because every draw pays for it."""
+        return _GAP_PER_OSCILLATION * self.osc
+
+    @property
+    def priced_osc(self) -> float:
+        """Oscillation of the thresholded loss with a minimum known to ``gap_tolerance``.
+
+        The threshold moves by at most the oscillation's interval plus the error of the minimum
+        on either data set, so that a draw at β is η-bounded-range with η = β·priced_osc,
+        whatever ψ (docs/theory.md §1).
+        """
+        return self.osc + 2 * self.gap_tolerance
+
+    @classmethod
+    def of(
+        cls,
+        loss: str | Loss,
+        *,
+        n: int,
+        p: int,
+        domain: Ball,
+        row_bound: float,
+        ridge: float = 0.0,
+    ) -> "Constants":
+        """Constants of a loss on a domain for rows of norm at most ``row_bound``.
+
+        Parameters
+        ----------
+        loss : str or Loss
+        n, p : int
+            Rows and parameters, both at least 1.
+        domain : Ball
+        row_bound : float
+            Bound on the norm of a whole row, a constant column included.
+        ridge : float, default=0.0
+            Coefficient of ½‖θ‖².
+
+        Returns
+        -------
+        Constants
+
+        Raises
+        ------
+        ValueError
+            If a count is below 1, or ``row_bound`` or ``ridge`` is out of range.
+        """
+        if n < 1 or p < 1:
+            raise ValueError(f"n and p must be at least 1, got n={n}, p={p}")
+        _check_positive("row_bound", row_bound)
+        if not (math.isfinite(ridge) and ridge >= 0):
+            raise ValueError(f"ridge must be finite and >= 0, got {ridge!r}")
+        loss = get_loss(loss)
+        reach = domain.reach(row_bound)
+        return cls(
+            n=n,
+            p=p,
+            L=loss.lipschitz(reach, row_bound) + ridge * domain.radius,
+            M=loss.smoothness(row_bound) + ridge,
+            m=ridge,
+            osc=loss.oscillation(reach) / n,
+        )
+
+
+def row_bound(row_norm: float, intercept: bool) -> float:
+    """Norm bound of a whole row: the features' bound, and 1 for the intercept's column.
+
+    Raises
+    ------
+    ValueError
+        If ``row_norm`` is not a finite number above 0.
+
+    Examples
+    --------
+    >>> round(row_bound(1.0, intercept=True), 6)
+    1.414214
+    """
+    _check_positive("row_norm", row_norm)
+    return math.hypot(row_norm, 1.0) if intercept else row_norm
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and > 0, got {value!r}")

@@ -1,0 +1,7 @@
+"""scikit-learn estimators: private draws from Rashomon sets, for pipelines."""
+
+from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.regressor import RashomonRegressor
+from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+
+__all__ = ["PublicBoundsScaler", "RashomonClassifier", "RashomonRegressor"]

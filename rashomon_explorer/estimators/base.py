@@ -1,0 +1,241 @@
+"""What the two estimators share: plan, reserve, draw, commit."""
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer.constants import row_bound
+from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.warn import warn_if_clipped
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, Plan, plan
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.samplers import SAMPLERS, Sampler
+from rashomon_explorer.samplers.collect import Draws, collect
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+
+class BaseRashomon(CallbackSupportMixin, BaseEstimator):
+    """Draws a Rashomon set; subclasses say what targets and predictions are."""
+
+    _loss: ClassVar[str]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "sampler": [StrOptions(set(SAMPLERS))],
+        "radius": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        psi: float,
+        epsilon: float,
+        delta: float,
+        n_draws: int,
+        sampler: str,
+        radius: float,
+        row_norm: float,
+        ridge: float,
+        ledger: str | os.PathLike[str] | Ledger | None,
+        random_state: int | np.random.RandomState | None,
+    ) -> None:
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.sampler = sampler
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, n_samples: int, n_features: int) -> Plan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public.
+
+        Returns
+        -------
+        Plan
+            Temperature, price of a draw, guaranteed hit rate and excess bound.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return plan(
+            n_samples,
+            n_features + 1,
+            self.psi,
+            loss=self._loss,
+            radius=self.radius,
+            row_norm=row_bound(self.row_norm, intercept=True),
+            ridge=self.ridge,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+        )
+
+    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
+        """Prediction of every drawn model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples)
+            Class labels, or predicted targets.
+        """
+        rows = self._checked(X)
+        return self._predictions(self.rashomon_set_.scores(rows))
+
+    def decision_spread(self, X: ArrayLike) -> FloatArray:
+        """How far the drawn models disagree about each row.
+
+        The standard deviation over the draws of the predicted probability or target; with it
+        one decides or abstains (§1.2 of Ganesh et al. 2023).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In units of the prediction; the population form (divided by n_draws), so that one
+            draw has spread 0.
+        """
+        rows = self._checked(X)
+        return np.asarray(self.rashomon_set_.scores(rows).std(axis=0))
+
+    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+        raise TypeError(f"{type(self).__name__} must say what a score means")
+
+    def _target_bounds(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _fit_set(self, X: FloatArray, targets: FloatArray) -> None:
+        """Plan, reserve, draw, commit; sets the fitted attributes."""
+        planned = self.plan(*X.shape)
+        sampler = SAMPLERS[self.sampler]()
+        guarantee = self._guarantee(planned, sampler)
+        context = self._init_callback_context(max_subtasks=self.n_draws)
+        charge = self._reserve(guarantee, planned)
+        problem = Problem(
+            X,
+            targets,
+            loss=self._loss,
+            radius=self.radius,
+            row_norm=self.row_norm,
+            ridge=self.ridge,
+        )
+        warn_if_clipped(problem.clipped_share, self.row_norm)
+
+        def attributes(draws: Draws) -> dict[str, Any]:
+            return self._attributes(self._rashomon_set(problem, planned, guarantee, draws))
+
+        reporter = DrawReporter(self, context, attributes)
+        target = GibbsTarget(problem, planned.beta, self.psi)
+        draws = collect(sampler, target, self.n_draws, self._generator(), reporter)
+        if charge is not None:
+            charge.commit()
+        if reporter.reported == 0:
+            raise SamplerError(
+                "stopped before the first draw: there is no model to keep, and the price of "
+                "this run stays spent"
+            )
+        for name, value in attributes(draws.first(reporter.reported)).items():
+            setattr(self, name, value)
+
+    def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
+        guarantee = sampler.guarantee(planned)
+        return guarantee if self.random_state is None else guarantee.with_seed()
+
+    def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
+        """Charge what may be released; the curator's own look has no price to write down."""
+        if self.ledger is None or not guarantee.holds:
+            return None
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        return ledger.reserve(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            parameters={
+                "n": planned.n,
+                "p": planned.p,
+                "beta": planned.beta,
+                "eta": planned.eta,
+                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
+                **{k: getattr(self, k) for k in ("sampler", "radius", "row_norm", "ridge")},
+            },
+        )
+
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is None:
+            return np.random.default_rng()
+        seed = check_random_state(self.random_state).randint(2**31, size=4)
+        return np.random.default_rng(np.random.SeedSequence(seed.tolist()))
+
+    def _rashomon_set(
+        self, problem: Problem, planned: Plan, guarantee: Guarantee, draws: Draws
+    ) -> RashomonSet:
+        return RashomonSet(
+            coef=draws.coef,
+            feature_names=(*self._names(problem.p - 1), "intercept"),
+            link=problem.loss.link,
+            row_norm=self.row_norm,
+            target_bounds=self._target_bounds(),
+            plan=planned,
+            guarantee=guarantee,
+            losses=draws.losses,
+            minimum=problem.minimum,
+            clipped_share=problem.clipped_share,
+            evaluated=draws.evaluated,
+            sampler=self.sampler,
+        )
+
+    def _names(self, n_features: int) -> Sequence[str]:
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(n_features)])
+        return [str(name) for name in names]
+
+    def _attributes(self, models: RashomonSet) -> dict[str, Any]:
+        mean = models.coef.mean(axis=0)
+        return {
+            "rashomon_set_": models,
+            "guarantee_": models.guarantee,
+            "plan_": models.plan,
+            **self._mean_model(mean),
+        }
+
+    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
+        raise TypeError(f"{type(self).__name__} must say what its mean model is")

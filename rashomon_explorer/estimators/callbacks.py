@@ -1,0 +1,65 @@
+"""Reports each draw through scikit-learn's callbacks, and hears their request to stop."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackContext
+
+from rashomon_explorer.samplers.collect import Draws
+
+
+class DrawReporter:
+    """One scikit-learn task a draw, with a subtask a batch of refused proposals.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator being fitted.
+    context : CallbackContext
+        Root context of its fit.
+    attributes : callable
+        From draws to the fitted attributes of an estimator that holds just those.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        context: CallbackContext,
+        attributes: Callable[[Draws], dict[str, Any]],
+    ) -> None:
+        self._estimator = estimator
+        self._root = context
+        self._attributes = attributes
+        self._task = self._begin()
+        self.reported = 0
+
+    def __call__(self, draws: Draws) -> bool:
+        """Report what is new; True asks to stop, after ``reported`` draws."""
+        if len(draws.losses) == self.reported:
+            return self._heartbeat()
+        while self.reported < len(draws.losses):
+            self.reported += 1
+            if self._end(draws.first(self.reported)):
+                return True
+            if self.reported < len(draws.losses):
+                self._task = self._begin()
+        return False
+
+    def _begin(self) -> CallbackContext:
+        task = self._root.subcontext(task_name="draw", max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=self._estimator)
+        return task
+
+    def _end(self, draws: Draws) -> bool:
+        return bool(
+            self._task.call_on_fit_task_end(
+                estimator=self._estimator,
+                reconstruction_attributes=lambda: self._attributes(draws),
+            )
+        )
+
+    def _heartbeat(self) -> bool:
+        task = self._task.subcontext(task_name="proposals")
+        task.call_on_fit_task_begin(estimator=self._estimator)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator))

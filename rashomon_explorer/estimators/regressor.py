@@ -1,0 +1,179 @@
+"""Private draws of linear regressions from a Rashomon set."""
+
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.privacy import Ledger
+
+FloatArray = NDArray[np.float64]
+
+
+class RashomonRegressor(RegressorMixin, BaseRashomon):
+    """Linear regressions drawn from the Rashomon set with differential privacy.
+
+    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean
+    squared error there, on the ball ‖θ‖ ≤ ``radius``. Otherwise as :class:`RashomonClassifier`.
+
+    Parameters
+    ----------
+    psi : float, default=0.02
+        Rashomon threshold, in half squared units of the mapped target.
+    epsilon : float, default=1.0
+        Total privacy price of one fit.
+    delta : float, default=1e-6
+        Total δ of one fit; 0 asks for pure DP.
+    n_draws : int, default=20
+        Number of models.
+    sampler : {"exact", "hit_and_run"}, default="exact"
+        ``"exact"`` has the guarantee; ``"hit_and_run"`` is for the curator only.
+    radius : float, default=2.0
+        Radius of the ball of models, for mapped targets, the intercept included.
+    row_norm : float, default=1.0
+        Declared bound of ‖x‖; longer rows are shortened.
+    ridge : float, default=0.0
+        Coefficient of ½‖θ‖² in the loss.
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Declared range of the target; never learnt from the rows.
+    ledger : str, path or Ledger, default=None
+        Privacy ledger to charge before the rows are read.
+    random_state : int, RandomState instance or None, default=None
+        A seed makes a run reproducible, not private.
+
+    Attributes
+    ----------
+    rashomon_set_ : RashomonSet
+        The drawn models, in mapped units, with what their curator knows of them.
+    guarantee_ : Guarantee
+        Privacy of all draws together.
+    plan_ : Plan
+        What was known before the rows were read.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the mean model, in units of the target.
+    intercept_ : float
+        Intercept of the mean model, in units of the target.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    RashomonClassifier : The same for logistic loss.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rashomon_explorer import PublicBoundsScaler, RashomonRegressor, load_dataset
+    >>> data = load_dataset("diabetes")
+    >>> reg = RashomonRegressor(epsilon=8.0, target_bounds=data.target_bounds, random_state=0)
+    >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
+    >>> reg.rashomon_set_.coef.shape
+    (20, 11)
+    """
+
+    _loss = "squared"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRashomon._parameter_constraints,
+        "target_bounds": ["array-like"],
+    }
+
+    def __init__(
+        self,
+        *,
+        psi: float = 0.02,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_draws: int = 20,
+        sampler: str = "exact",
+        radius: float = 2.0,
+        row_norm: float = 1.0,
+        ridge: float = 0.0,
+        target_bounds: tuple[float, float] = (-1.0, 1.0),
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            psi=psi,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=n_draws,
+            sampler=sampler,
+            radius=radius,
+            row_norm=row_norm,
+            ridge=ridge,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.target_bounds = target_bounds
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonRegressor":
+        """Charge the ledger and draw the models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the price; nothing was drawn or spent.
+        SamplerError
+            If exact draws are hopeless for these rows; the price stays spent.
+        ValueError
+            If the table, the targets or their bounds cannot be used.
+        """
+        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        low, high = self._target_bounds()
+        mapped = (np.asarray(targets, dtype=float) - (low + high) / 2) / ((high - low) / 2)
+        self._fit_set(rows, mapped)
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Mean over the draws of the predicted target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = self._checked(X)
+        return np.asarray(self.rashomon_set_.scores(rows).mean(axis=0))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Default settings cannot fit a target beyond [−1, 1] on few rows."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _target_bounds(self) -> tuple[float, float]:
+        bounds = np.asarray(self.target_bounds, dtype=float)
+        if bounds.shape != (2,) or not np.isfinite(bounds).all() or bounds[0] >= bounds[1]:
+            raise ValueError(
+                f"target_bounds must be (low, high) with low < high, got {self.target_bounds!r}"
+            )
+        return float(bounds[0]), float(bounds[1])
+
+    def _predictions(self, scores: FloatArray) -> FloatArray:
+        return scores
+
+    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
+        low, high = self._target_bounds()
+        half = (high - low) / 2
+        return {"coef_": mean[:-1] * half, "intercept_": (low + high) / 2 + float(mean[-1]) * half}

@@ -1,0 +1,33 @@
+"""Errors and warnings that users meet, in one place so that they can be caught by name."""
+
+
+class DataError(ValueError):
+    """The rows cannot be used as they are; the message names the column or line and the remedy."""
+
+
+class SamplerError(RuntimeError):
+    """A sampler cannot draw from this target; the message says which setting to change."""
+
+
+class EnvelopeError(SamplerError):
+    """A certified envelope was found above the loss: the draws would not be exact."""
+
+
+class LedgerError(RuntimeError):
+    """The privacy ledger cannot be opened or written."""
+
+
+class BudgetExceededError(LedgerError):
+    """A charge would pass the ledger's budget; nothing was run and nothing was spent."""
+
+
+class CuratorOnlyError(AttributeError):
+    """A value computed from private rows was asked of an object meant for release."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """A bound was learnt from the rows, so that no privacy guarantee holds."""
+
+
+class RowsClippedWarning(UserWarning):
+    """Most rows are longer than ``row_norm`` and were shortened (curator information)."""

@@ -1,0 +1,281 @@
+"""A privacy guarantee as a value: what holds, by which theorem, under which assumptions."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
+
+ADJACENCY = "replace one record; the number of rows and all bounds are public"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one mechanism, or several composed, reveal about one record.
+
+    Several notions may hold at once; ``epsilon`` and ``delta`` use the best. Adjacency is
+    replace-one: n, p, the bounds and every setting are public.
+
+    Parameters
+    ----------
+    notion : str
+        The notion in which the guarantee was proved: ``"pure"``, ``"bounded_range"``,
+        ``"zcdp"``, ``"approximate"``, ``"composition"`` or ``"none"``.
+    theorem : str
+        Source of the proof.
+    pure_epsilon : float, default=inf
+        ε of pure ε-DP, where it holds.
+    rho : float, default=inf
+        ρ of zero-concentrated DP, where it holds.
+    approximate_epsilon, approximate_delta : float, default=0.0
+        (ε, δ) parts, which are added to the rest.
+    assumptions : tuple of str
+        What has to be true for the guarantee to hold.
+    seeded : bool, default=False
+        Whether the noise came from a seed that its user knows. Such a run is reproducible, and
+        private only towards those who cannot know the seed.
+
+    Examples
+    --------
+    >>> one = bounded_range(eta=0.5)
+    >>> one.epsilon(0.0)
+    0.5
+    >>> many = compose([one] * 20)
+    >>> many.epsilon(0.0), round(many.epsilon(1e-6), 3)
+    (10.0, 6.461)
+    """
+
+    notion: str
+    theorem: str
+    pure_epsilon: float = math.inf
+    rho: float = math.inf
+    approximate_epsilon: float = 0.0
+    approximate_delta: float = 0.0
+    assumptions: tuple[str, ...] = (ADJACENCY,)
+    seeded: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything at all is guaranteed."""
+        return math.isfinite(self.pure_epsilon) or math.isfinite(self.rho)
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the noise came from a known seed: reproducible, not private."""
+        return self.seeded
+
+    def epsilon(self, delta: float) -> float:
+        """Least proved ε such that (ε, δ)-DP holds.
+
+        Parameters
+        ----------
+        delta : float
+            δ in [0, 1).
+
+        Returns
+        -------
+        float
+            Infinity if nothing holds at this δ.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is out of range.
+        """
+        check_delta(delta)
+        rest = delta - self.approximate_delta
+        if rest < 0:
+            return math.inf
+        return self.approximate_epsilon + min(self.pure_epsilon, zcdp_epsilon(self.rho, rest))
+
+    def delta(self, epsilon: float) -> float:
+        """Least proved δ such that (ε, δ)-DP holds.
+
+        Parameters
+        ----------
+        epsilon : float
+            ε ≥ 0.
+
+        Returns
+        -------
+        float
+            1 if nothing holds at this ε.
+
+        Raises
+        ------
+        ValueError
+            If ``epsilon`` is negative or NaN.
+        """
+        if not epsilon >= 0:
+            raise ValueError(f"epsilon must be >= 0, got {epsilon!r}")
+        rest = epsilon - self.approximate_epsilon
+        if rest < 0:
+            return 1.0
+        if rest >= self.pure_epsilon:
+            return self.approximate_delta
+        return min(1.0, self.approximate_delta + zcdp_delta(self.rho, rest))
+
+    def with_seed(self) -> "Guarantee":
+        """Mark the guarantee as drawn with a known seed."""
+        return replace(self, seeded=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; infinities become the string ``"inf"``."""
+        return {
+            key: "inf" if value == math.inf else list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Guarantee":
+        """Inverse of :meth:`to_dict`."""
+        plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
+        return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
+
+    def __str__(self) -> str:
+        if not self.holds:
+            return f"no guarantee: {self.theorem}"
+        parts = []
+        if math.isfinite(self.pure_epsilon) and not self.approximate_delta:
+            parts.append(f"{self.pure_epsilon:.4g}-DP")
+        if math.isfinite(self.rho) and not self.approximate_delta:
+            parts.append(f"{self.rho:.4g}-zCDP")
+        if self.approximate_delta:
+            total = self.approximate_epsilon + self.pure_epsilon
+            parts.append(f"({total:.4g}, {self.approximate_delta:.2g})-DP")
+        seed = "; drawn with a known seed: reproducible, not private" if self.seeded else ""
+        return f"{' and '.join(parts)}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+
+
+def pure(epsilon: float) -> Guarantee:
+    """Pure ε-DP, which is also ε²/2-zCDP (Bun and Steinke 2016, Proposition 3.3).
+
+    Examples
+    --------
+    >>> pure(epsilon=1.0).rho
+    0.5
+    """
+    check_nonnegative(epsilon=epsilon)
+    return Guarantee("pure", "pure DP", pure_epsilon=epsilon, rho=epsilon**2 / 2)
+
+
+def bounded_range(eta: float) -> Guarantee:
+    """η-bounded range: log-density ratios of neighbours lie in an interval of width η.
+
+    It is η-DP for one draw and η²/8-zCDP for composition (Cesar and Rogers 2021, Lemma 3.5).
+
+    Examples
+    --------
+    >>> bounded_range(eta=2.0).rho
+    0.5
+    """
+    check_nonnegative(eta=eta)
+    return Guarantee(
+        "bounded_range",
+        "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
+        "Rogers 2021)",
+        pure_epsilon=eta,
+        rho=eta**2 / 8,
+    )
+
+
+def zcdp(rho: float) -> Guarantee:
+    """ρ-zero-concentrated DP.
+
+    Examples
+    --------
+    >>> zcdp(rho=0.5).epsilon(0.0)
+    inf
+    """
+    check_nonnegative(rho=rho)
+    return Guarantee("zcdp", "zCDP (Bun and Steinke 2016)", rho=rho)
+
+
+def approximate(epsilon: float, delta: float) -> Guarantee:
+    """(ε, δ)-DP.
+
+    Examples
+    --------
+    >>> approximate(epsilon=1.0, delta=1e-6).epsilon(1e-5)
+    1.0
+    """
+    check_nonnegative(epsilon=epsilon)
+    check_delta(delta)
+    return Guarantee(
+        "approximate",
+        "(ε, δ)-DP",
+        pure_epsilon=0.0,
+        rho=0.0,
+        approximate_epsilon=epsilon,
+        approximate_delta=delta,
+    )
+
+
+def no_guarantee(reason: str) -> Guarantee:
+    """Nothing is promised, and why.
+
+    Examples
+    --------
+    >>> print(no_guarantee("bounds were learnt from the rows"))
+    no guarantee: bounds were learnt from the rows
+    """
+    return Guarantee("none", reason, assumptions=())
+
+
+def compose(parts: Iterable[Guarantee]) -> Guarantee:
+    """Guarantee of several mechanisms on the same rows, each chosen after seeing the others.
+
+    ε of pure DP, ρ of zCDP and (ε, δ) parts each add up; at a given δ the least bound counts.
+
+    Parameters
+    ----------
+    parts : iterable of Guarantee
+
+    Returns
+    -------
+    Guarantee
+        Nothing spent, for no parts.
+
+    Examples
+    --------
+    >>> compose([]).epsilon(0.0)
+    0.0
+    """
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    theorems = dict.fromkeys(part.theorem for part in parts)
+    return Guarantee(
+        "composition" if all(part.holds for part in parts) else "none",
+        f"composition of {len(parts)}: " + ", ".join(theorems) if parts else "nothing spent",
+        pure_epsilon=math.fsum(part.pure_epsilon for part in parts),
+        rho=math.fsum(part.rho for part in parts),
+        approximate_epsilon=math.fsum(part.approximate_epsilon for part in parts),
+        approximate_delta=math.fsum(part.approximate_delta for part in parts),
+        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        seeded=any(part.seeded for part in parts),
+    )
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ outside [0, 1).
+
+    Examples
+    --------
+    >>> check_delta(1e-6)
+    """
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta!r}")
+
+
+def check_nonnegative(**values: float) -> None:
+    """Refuse values that are negative or NaN, by name.
+
+    Examples
+    --------
+    >>> check_nonnegative(epsilon=1.0)
+    """
+    for name, value in values.items():
+        if not value >= 0:
+            raise ValueError(f"{name} must be >= 0, got {value!r}")

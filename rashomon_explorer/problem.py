@@ -1,0 +1,176 @@
+"""A convex problem: clipped rows, a loss, a ball of models, and the constants that follow."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.constants import Constants, row_bound
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.losses import Loss, RadialBound, get_loss
+from rashomon_explorer.minimum import Minimum, Objective, minimise
+
+FloatArray = NDArray[np.float64]
+
+
+class Problem:
+    """Empirical risk of K linear models at once, on rows clipped to a declared norm.
+
+    L(θ) = (1/n) Σ ℓ(y_i, z_i·θ) + ½·ridge·‖θ‖² on ‖θ‖ ≤ radius, with z_i the clipped row and,
+    if ``intercept``, a constant 1 as its last entry.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, n_features)
+        Rows. One longer than ``row_norm`` is shortened to it, keeping its direction, which
+        changes one record only by itself and so costs no privacy.
+    y : array-like of shape (n,)
+        Labels in {−1, +1} for classification, targets for regression (clipped by the loss).
+    loss : str or Loss, default="logistic"
+    radius : float, default=4.0
+        Radius of the ball of models.
+    row_norm : float, default=1.0
+        Declared bound of ‖x‖; never learnt from the rows.
+    ridge : float, default=0.0
+        Strong convexity added.
+    intercept : bool, default=True
+        Whether models carry an intercept, as their last parameter.
+
+    Raises
+    ------
+    DataError
+        If rows or targets are empty, not finite, or of different lengths.
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
+    >>> problem.n, problem.p, round(problem.osc, 4)
+    (2, 2, 2.8284)
+    >>> bool(problem.minimum.gap < 1e-9)
+    True
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        loss: str | Loss = "logistic",
+        radius: float = 4.0,
+        row_norm: float = 1.0,
+        ridge: float = 0.0,
+        intercept: bool = True,
+    ) -> None:
+        features = np.asarray(X, dtype=float)
+        targets = np.asarray(y, dtype=float)
+        _check_rows(features, targets)
+        self.loss = get_loss(loss)
+        self.domain = Ball(radius)
+        self.ridge = ridge
+        self.row_norm = row_norm
+        self.intercept = intercept
+        self.constants = Constants.of(
+            self.loss,
+            n=len(features),
+            p=features.shape[1] + intercept,
+            domain=self.domain,
+            row_bound=row_bound(row_norm, intercept),
+            ridge=ridge,
+        )
+        if self.loss.task == "classification" and not np.isin(targets, (-1.0, 1.0)).all():
+            raise DataError("labels must be −1 or +1 here; the estimators encode classes for you")
+        rows, self.clipped_share = clip_rows(features, row_norm)
+        self._objective = Objective(
+            self.loss.empirical(add_intercept(rows) if intercept else rows, targets), ridge
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows; public under replace-one adjacency."""
+        return self.constants.n
+
+    @property
+    def p(self) -> int:
+        """Number of parameters, the intercept included."""
+        return self.constants.p
+
+    @property
+    def L(self) -> float:
+        """Lipschitz constant of one row's loss on the ball; see the loss's ``lipschitz``."""
+        return self.constants.L
+
+    @property
+    def M(self) -> float:
+        """Smoothness of one row's loss plus ridge; see the loss's ``smoothness``."""
+        return self.constants.M
+
+    @property
+    def m(self) -> float:
+        """Strong convexity that holds for every data set: the ridge."""
+        return self.constants.m
+
+    @property
+    def osc(self) -> float:
+        """Oscillation of L_D − L_D' over replace-one neighbours; see the loss's ``oscillation``."""
+        return self.constants.osc
+
+    @cached_property
+    def minimum(self) -> Minimum:
+        """Certified constrained minimum (curator: computed from private rows)."""
+        return minimise(self._objective, self.domain, self.constants.gap_tolerance)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Objective (K,) of each column of ``theta`` of shape (p, K)."""
+        return self._objective.value(theta)
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Objective (K,) and gradient (p, K) of each column of ``theta`` of shape (p, K)."""
+        return self._objective.value_and_gradient(theta)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) at one model of shape (p,)."""
+        return self._objective.hessian(theta)
+
+    def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> RadialBound:
+        """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
+        return self._objective.loss.radial_bound(theta, whiten)
+
+
+def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
+    """Rows shortened to ``row_norm``, and the share that was longer (curator information).
+
+    Examples
+    --------
+    >>> clip_rows(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
+    (array([[0.6, 0.8],
+           [0.1, 0. ]]), 0.5)
+    """
+    # Scaled by the largest entry first: the square of a huge entry would overflow.
+    largest = np.abs(rows).max(axis=1, initial=1e-300)
+    norm = largest * np.linalg.norm(rows / largest[:, None], axis=1)
+    longer = norm > row_norm
+    if not longer.any():
+        return rows, 0.0
+    factor = np.where(longer, row_norm / np.maximum(norm, row_norm), 1.0)
+    return rows * factor[:, None], float(longer.mean())
+
+
+def add_intercept(rows: FloatArray) -> FloatArray:
+    """Rows with a constant 1 as the last column."""
+    return np.column_stack([rows, np.ones(len(rows))])
+
+
+def _check_rows(features: FloatArray, targets: FloatArray) -> None:
+    if features.ndim != 2 or 0 in features.shape:
+        raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
+    if targets.shape != (len(features),):
+        raise DataError(
+            f"y must hold one target a row, got shape {targets.shape} for {len(features)} rows"
+        )
+    for name, values in (("X", features), ("y", targets)):
+        if not np.isfinite(values).all():
+            place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise DataError(f"{name} holds NaN or infinity at {place}: remove or impute the row")

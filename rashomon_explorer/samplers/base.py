@@ -1,0 +1,53 @@
+"""What a sampler must offer: batches of models, and the truth about their privacy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some draws, perhaps none, and the work they took.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (p, k)
+        Draws, one a column.
+    losses : ndarray of shape (k,)
+        Their losses (curator).
+    evaluated : int
+        Models whose loss was evaluated on the rows for this batch (curator).
+    """
+
+    theta: FloatArray
+    losses: FloatArray
+    evaluated: int
+
+
+class Sampler(Protocol):
+    """A way to draw models from a target.
+
+    A batch is a short piece of work (a tenth of a second or so), so that its caller can stop
+    or report between batches; ``batches`` gives up the GIL once a batch.
+    """
+
+    @property
+    def name(self) -> str:
+        """Key in the registry."""
+        ...
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Privacy of all the plan's draws, proved for the code that runs."""
+        ...
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of draws."""
+        ...

@@ -1,0 +1,93 @@
+"""Collect a number of draws from a sampler, reporting on the way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.samplers.base import Sampler
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+_GRID = 2.0**20
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of one target, and the work they took.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (k, p)
+        Models, rounded to the public grid of 2⁻²⁰.
+    losses : ndarray of shape (k,)
+        Losses of the models as drawn (curator).
+    evaluated : int
+        Models whose loss was evaluated to get them (curator).
+    """
+
+    coef: FloatArray
+    losses: FloatArray
+    evaluated: int
+
+    def first(self, count: int) -> "Draws":
+        """Keep the first ``count`` draws."""
+        return Draws(self.coef[:count], self.losses[:count], self.evaluated)
+
+
+def collect(
+    sampler: Sampler,
+    target: GibbsTarget,
+    n_draws: int,
+    rng: np.random.Generator,
+    report: Callable[[Draws], bool] | None = None,
+) -> Draws:
+    """Take the first ``n_draws`` draws of a sampler.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    target : GibbsTarget
+    n_draws : int
+    rng : numpy.random.Generator
+    report : callable, optional
+        Called with the draws so far after each batch; returning True stops early.
+
+    Returns
+    -------
+    Draws
+        Fewer than ``n_draws`` only if ``report`` stopped it.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem import Problem
+    >>> from rashomon_explorer.samplers import ExactSampler
+    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
+    >>> collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef.shape
+    (3, 2)
+    """
+    coef = np.empty((0, target.problem.p))
+    losses = np.empty(0)
+    evaluated = 0
+    for batch in sampler.batches(target, rng):
+        evaluated += batch.evaluated
+        coef = np.concatenate([coef, to_public_grid(batch.theta.T)])[:n_draws]
+        losses = np.concatenate([losses, batch.losses])[:n_draws]
+        draws = Draws(coef, losses, evaluated)
+        stop = report(draws) if report is not None else False
+        if stop or len(losses) == n_draws:
+            return draws
+    raise AssertionError("a sampler's batches never end")
+
+
+def to_public_grid(theta: FloatArray) -> FloatArray:
+    """Round to multiples of 2⁻²⁰: the last bits of a double can betray the noise that made it.
+
+    Examples
+    --------
+    >>> float(to_public_grid(np.array([1 / 3]))[0]) * 2**20
+    349525.0
+    """
+    return np.round(theta * _GRID) / _GRID

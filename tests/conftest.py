@@ -1,0 +1,117 @@
+"""Settings every test runs under, and the dashboard as a process."""
+
+import os
+
+# Before numpy is imported: on a small machine the threads of BLAS fight for the cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Without it scikit-learn skips its checks of estimators against the array API standard.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+ANNOUNCEMENT = "Rashomon Explorer is at "
+
+
+class RunningDashboard:
+    """The command's process, its address and the folder it was started in."""
+
+    def __init__(self, home: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.home = home
+        self._log = home.with_suffix(".log")
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=home,
+                env={**os.environ, **environment},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def url(self) -> str:
+        """The address it printed, waited for."""
+        self.wait()
+        return self.log().split(ANNOUNCEMENT)[1].splitlines()[0]
+
+    @property
+    def port(self) -> int:
+        port = urlsplit(self.url).port
+        assert port is not None
+        return port
+
+    def log(self) -> str:
+        """What the process and its kernels have printed so far."""
+        return self._log.read_text()
+
+    def kernels(self) -> list[psutil.Process]:
+        """The kernels now running, the preheated one included."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [child for child in children if _is_kernel(child)]
+
+    def wait(self, seconds: float = 60) -> None:
+        """Return once the command has said where it is, and fail with its log if it does not."""
+        give_up = time.monotonic() + seconds
+        while not (ANNOUNCEMENT in self.log() and self.log().endswith("\n")):
+            if self.process.poll() is not None or time.monotonic() > give_up:
+                pytest.fail(f"the dashboard did not start:\n{self.log()}", pytrace=False)
+            time.sleep(0.02)
+
+    def stop(self) -> int:
+        """Interrupt it as Ctrl-C does and return its exit status."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            return self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            return self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def start_dashboard() -> Iterator[Callable[..., RunningDashboard]]:
+    """Start the command in a folder of its own, without opening a browser unless asked to."""
+    started = []
+
+    def start(
+        home: Path,
+        *arguments: str,
+        program: Sequence[str] = (sys.executable, "-m", "rashomon_explorer"),
+        environment: Mapping[str, str] | None = None,
+    ) -> RunningDashboard:
+        words = arguments or ("--no-browser", "--port", str(free_port()))
+        started.append(RunningDashboard(home, [*program, *words], environment or {}))
+        return started[-1]
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.stop()
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    try:
+        return "ipykernel_launcher" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,194 @@
+"""Every loss of the registry: gradients, constants and radial bounds, by definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.losses import LOSSES, SquaredLoss, get_loss
+from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.fourth_moment import third_moment_bound
+from rashomon_explorer.losses.logistic import LogisticRadialBound, LogisticRisk
+
+NAMED = sorted(LOSSES)
+
+
+def pointwise(name, targets, scores):
+    """The loss of each row, written from its definition."""
+    if name == "logistic":
+        return np.logaddexp(0, -targets * scores)
+    return (targets - scores) ** 2 / 2
+
+
+def random_rows(name, rng, n=40, p=3, row_bound=1.0):
+    rows = rng.standard_normal((n, p))
+    rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
+    targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return rows, targets if name == "logistic" else rng.uniform(-1, 1, n)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_values_are_the_mean_of_the_definition(name):
+    rng = np.random.default_rng(0)
+    rows, targets = random_rows(name, rng)
+    theta = rng.standard_normal((3, 5))
+    expected = pointwise(name, targets[:, None], rows @ theta).mean(axis=0)
+    np.testing.assert_allclose(get_loss(name).empirical(rows, targets).value(theta), expected)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_gradient_and_hessian_are_the_derivatives(name):
+    rng = np.random.default_rng(1)
+    rows, targets = random_rows(name, rng)
+    empirical = get_loss(name).empirical(rows, targets)
+    theta, h = rng.standard_normal(3), 1e-6
+    steps = theta[:, None] + h * np.hstack([np.eye(3), -np.eye(3)])
+    values, gradients = empirical.value_and_gradient(steps)
+    numeric = (values[:3] - values[3:]) / (2 * h)
+    np.testing.assert_allclose(
+        empirical.value_and_gradient(theta[:, None])[1][:, 0], numeric, atol=1e-8
+    )
+    curvature = (gradients[:, :3] - gradients[:, 3:]) / (2 * h)
+    np.testing.assert_allclose(empirical.hessian(theta), curvature, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(seed=st.integers(0, 2**32 - 1), radius=st.floats(0.1, 6.0), row_bound=st.floats(0.2, 2.0))
+def test_constants_are_never_exceeded(name, seed, radius, row_bound):
+    rng = np.random.default_rng(seed)
+    loss, reach = get_loss(name), radius * row_bound
+    rows, targets = random_rows(name, rng, n=2, row_bound=row_bound)
+    theta = rng.standard_normal((3, 200))
+    theta *= radius * rng.random(200) ** 0.2 / np.linalg.norm(theta, axis=0)
+    one = loss.empirical(rows[:1], targets[:1])
+    other = loss.empirical(rows[1:], targets[1:])
+    values, gradients = one.value_and_gradient(theta)
+    tolerance = 1 + 1e-9
+    assert np.linalg.norm(gradients, axis=0).max() <= loss.lipschitz(reach, row_bound) * tolerance
+    apart = np.linalg.norm(theta[:, 1:] - theta[:, :-1], axis=0)
+    change = np.linalg.norm(np.diff(gradients, axis=1), axis=0)
+    assert (change <= loss.smoothness(row_bound) * apart * tolerance + 1e-12).all()
+    difference = values - other.value(theta)
+    assert np.ptp(difference) <= loss.oscillation(reach) * tolerance
+
+
+def attained_oscillation(name, reach):
+    """Largest range found over two-dimensional rows and models of a fine circle."""
+    turn = np.linspace(0, 2 * np.pi, 721)
+    circle = np.array([np.cos(turn), np.sin(turn)])
+    theta = np.hstack([circle * s for s in np.linspace(0.0, 1.0, 41)])
+    best = 0.0
+    for angle in np.linspace(0, np.pi, 121):
+        rows = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
+        for target in (1.0, -1.0):
+            scores = rows @ theta * reach
+            both = pointwise(name, np.array([[1.0], [target]]), scores)
+            best = max(best, np.ptp(both[0] - both[1]))
+    return best
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("reach", [0.3, 1.0, 2.5, 6.0])
+def test_the_oscillation_is_attained_by_some_pair_of_rows(name, reach):
+    ratio = attained_oscillation(name, reach) / get_loss(name).oscillation(reach)
+    assert 0.999 <= ratio <= 1 + 1e-12
+
+
+def test_half_the_oscillation_would_be_caught():
+    assert attained_oscillation("logistic", 2.5) > 0.5 * get_loss("logistic").oscillation(2.5)
+
+
+def bound_and_loss_on_rays(name, seed):
+    """Certified bound, with its linear part, against the loss along random rays."""
+    rng = np.random.default_rng(seed)
+    rows, targets = random_rows(name, rng, n=60, p=3)
+    empirical = get_loss(name).empirical(rows, targets)
+    theta = rng.standard_normal(3) * rng.uniform(0, 3)
+    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta))
+    whiten = vectors / np.sqrt(eigenvalues)
+    bound = empirical.radial_bound(theta, whiten)
+    direction = rng.standard_normal((3, 30))
+    direction /= np.linalg.norm(direction, axis=0)
+    radius = np.repeat(10.0 ** rng.uniform(-3, 1.5, 30), 1)
+    step = whiten @ (direction * radius)
+    value, gradient = empirical.value_and_gradient(theta[:, None])
+    excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
+    return bound, radius, excess
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_radial_bound_never_passes_the_loss(name, seed):
+    bound, radius, excess = bound_and_loss_on_rays(name, seed)
+    assert (bound(radius) <= excess + 1e-9 * (1 + excess)).all()
+    assert (np.diff(bound(np.sort(radius))) >= 0).all()
+
+
+def test_a_radial_bound_with_too_small_a_third_moment_is_caught():
+    bad = 0
+    for seed in range(50):
+        bound, radius, excess = bound_and_loss_on_rays("logistic", seed)
+        spoiled = LogisticRadialBound(bound.third_moment / 4, bound.lever / 4)
+        bad += (spoiled(radius) > excess + 1e-9).any()
+    assert bad > 10
+
+
+@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
+def test_the_third_moment_bound_covers_every_direction(seed, p):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((30, p)) * rng.exponential(1.0, (30, 1))
+    weights = rng.random(30)
+    second = (rows * weights[:, None]).T @ rows
+    rows /= np.sqrt(np.linalg.eigvalsh(second)[-1])  # now Σ w (b·v)² ≤ 1
+    directions = rng.standard_normal((p, 500))
+    directions /= np.linalg.norm(directions, axis=0)
+    third = weights @ np.abs(rows @ directions) ** 3
+    assert third.max() <= third_moment_bound(rows, weights)
+
+
+@pytest.mark.parametrize("reach", [1.0, 50.0, 500.0, 5000.0])
+def test_logistic_losses_do_not_overflow_however_large_the_ball(reach):
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((500, 2))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    theta = reach * np.eye(2)
+    expected = np.logaddexp(0, z @ theta).mean(axis=0)
+    np.testing.assert_allclose(LogisticRisk(z).value(theta), expected, rtol=1e-13)
+
+
+def test_sums_over_blocks_do_not_depend_on_the_number_of_threads():
+    values = np.random.default_rng(3).standard_normal((100_003, 4))
+    sums = [
+        np.sum(map_row_blocks(lambda rows: values[rows].sum(0), *values.shape, workers=w), axis=0)
+        for w in (1, 2, 3)
+    ]
+    assert (sums[0] == sums[1]).all() and (sums[0] == sums[2]).all()
+
+
+def test_the_order_of_rows_does_not_matter():
+    rng = np.random.default_rng(4)
+    rows, targets = random_rows("logistic", rng, n=1000)
+    order, theta = rng.permutation(1000), rng.standard_normal((3, 4))
+    loss = get_loss("logistic")
+    np.testing.assert_allclose(
+        loss.empirical(rows, targets).value(theta),
+        loss.empirical(rows[order], targets[order]).value(theta),
+        rtol=1e-13,
+    )
+
+
+def test_targets_beyond_their_bound_are_clipped():
+    rows = np.array([[1.0], [1.0]])
+    clipped = SquaredLoss(0.5).empirical(rows, np.array([3.0, -3.0]))
+    assert clipped.value(np.zeros((1, 1)))[0] == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf])
+def test_a_target_bound_that_bounds_nothing_is_refused(bound):
+    with pytest.raises(ValueError, match="target_bound must be finite and > 0"):
+        SquaredLoss(bound)
+
+
+def test_an_unknown_loss_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"one of \['logistic', 'squared'\].*got 'hinge2'"):
+        get_loss("hinge2")
