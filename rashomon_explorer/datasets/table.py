@@ -1,0 +1,166 @@
+"""From CSV text to a DataFrame whose every row knows the file line it came from."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rashomon_explorer.datasets.checks import check_unique
+from rashomon_explorer.exceptions import DataError
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Columns of a CSV and the 1-based file line where each row starts.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (n_rows, n_columns)
+        Columns that hold only numbers are numeric, all others are text.
+    lines : ndarray of int, shape (n_rows,)
+    """
+
+    frame: pd.DataFrame
+    lines: npt.NDArray[np.int64]
+
+    def place(self, position: int) -> str:
+        """Name the file line of a row."""
+        return f"line {self.lines[position]}"
+
+
+def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
+    r"""Parse comma-separated text with a header.
+
+    Parameters
+    ----------
+    text : str
+        With ``\n`` line ends; blank lines are skipped.
+    text_columns : iterable of str
+        Columns kept as text even if all their values look like numbers.
+
+    Returns
+    -------
+    CsvTable
+
+    Raises
+    ------
+    DataError
+        Naming the line, if the file is empty, has only a header, a nameless or repeated column,
+        a ragged line or an open quote.
+
+    Examples
+    --------
+    >>> table = parse_csv("age,home\n20,rent\n\n31,own\n")
+    >>> table.frame["age"].tolist(), table.lines.tolist()
+    ([20, 31], [2, 4])
+    """
+    names, header_line, body = _split_header(text)
+    first_line = text[: len(text) - len(body)].count("\n") + 1
+    quoted = '"' in body
+    lines = (_lines_quoted if quoted else _lines_plain)(body, len(names), first_line)
+    if not lines.size:
+        raise DataError(
+            f"the file has a header (line {header_line}) and no rows below it: add the rows"
+        )
+    frame = pd.read_csv(
+        io.StringIO(body),
+        header=None,
+        names=names,
+        index_col=False,
+        dtype={name: str for name in text_columns if name in names},
+        # pandas must not guess that "NA" is missing: columns.py says it with the line
+        na_filter=False,
+        low_memory=False,
+        skipinitialspace=True,
+    )
+    return CsvTable(frame, lines)
+
+
+def _split_header(text: str) -> tuple[list[str], int, str]:
+    """Read the header without pandas, which would rename a repeated column to ``name.1``."""
+    stream = io.StringIO(text, newline="\n")
+    reader = csv.reader(stream, skipinitialspace=True, strict=True)
+    line, names = 1, []
+    try:
+        for names in reader:
+            if len(names) > 1 or any(name.strip() for name in names):
+                break
+            line = reader.line_num + 1
+        else:
+            raise DataError("the file is empty: it needs a header line and rows below it")
+    except csv.Error as error:
+        raise DataError(f"the header on line {line} cannot be read: {error}") from error
+    names = [name.strip() for name in names]
+    _check_header(names, line)
+    return names, line, text[stream.tell() :]
+
+
+def _check_header(names: list[str], line: int) -> None:
+    for separator, word in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and separator in names[0]:
+            raise DataError(
+                f"the header on line {line} has one column, {names[0]!r}: the file seems to be "
+                f"separated by {word}, but commas are expected; save it with commas"
+            )
+    for position, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(
+                f"column {position} of {len(names)} has no name in the header on line {line}: "
+                "name it, or remove the column (or the comma at the end of the lines)"
+            )
+    try:
+        check_unique(names)
+    except DataError as error:
+        raise DataError(f"in the header on line {line}, {error}") from None
+
+
+def _lines_plain(body: str, width: int, first_line: int) -> npt.NDArray[np.int64]:
+    """Row lines where no value is quoted: commas are counted on the bytes, a line at a time."""
+    content = np.frombuffer(body.encode(), dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    if content.size and content[-1] != ord("\n"):
+        ends = np.append(ends, content.size)
+    starts = np.concatenate([[0], ends + 1])[: ends.size]
+    commas = np.flatnonzero(content == ord(","))
+    counts = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
+    # only a line without a comma can be blank, so that few lines are looked at one by one
+    lone = np.flatnonzero(counts == 1)
+    blank = [
+        line for line in lone if not content[starts[line] : ends[line]].tobytes().strip(b" \t")
+    ]
+    rows = np.delete(np.arange(ends.size), blank)
+    wrong = rows[counts[rows] != width]
+    if wrong.size:
+        _refuse_ragged(first_line + int(wrong[0]), int(counts[wrong[0]]), width)
+    return (first_line + rows).astype(np.int64)
+
+
+def _lines_quoted(body: str, width: int, first_line: int) -> npt.NDArray[np.int64]:
+    """Row lines where a quoted value may hold commas and line ends."""
+    physical = body.split("\n")
+    reader = csv.reader(io.StringIO(body, newline="\n"), skipinitialspace=True, strict=True)
+    lines: list[int] = []
+    start = 0
+    try:
+        for cells in reader:
+            if physical[start].strip(" \t") or len(cells) > 1:
+                if len(cells) != width:
+                    _refuse_ragged(first_line + start, len(cells), width)
+                lines.append(first_line + start)
+            start = reader.line_num
+    except csv.Error as error:
+        raise DataError(
+            f"line {first_line + start} cannot be read ({error}): check its quotes"
+        ) from error
+    return np.array(lines, dtype=np.int64)
+
+
+def _refuse_ragged(line: int, found: int, width: int) -> None:
+    raise DataError(
+        f"line {line} has {found} values, but the header names {width} columns: correct the "
+        "line, and put a value that contains a comma in double quotes"
+    )

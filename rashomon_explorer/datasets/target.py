@@ -1,0 +1,169 @@
+"""The column to predict: class codes, or numbers inside declared bounds."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rashomon_explorer.datasets.checks import Place, check_bounds, quoted
+from rashomon_explorer.datasets.columns import refuse_missing_text, to_numbers
+from rashomon_explorer.datasets.declaration import Declaration
+from rashomon_explorer.exceptions import DataError
+
+MAX_CLASSES = 20
+"""More distinct labels than this are not taken for classes unless ``task`` says so."""
+
+
+def infer_task(labels: pd.Series, declared: Declaration) -> str:
+    """Task from the declaration; from the labels only where they leave no doubt.
+
+    Parameters
+    ----------
+    labels : Series
+        The target column.
+    declared : Declaration
+        ``task`` wins, then ``target_bounds`` (regression).
+
+    Returns
+    -------
+    {"classification", "regression"}
+
+    Raises
+    ------
+    DataError
+        If the labels are more than 20, or numbers with a fractional part.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> infer_task(pd.Series(["no", "yes"]), Declaration(target="repaid"))
+    'classification'
+    """
+    if declared.task is not None:
+        return declared.task
+    if declared.target_bounds is not None:
+        return "regression"
+    distinct = labels.nunique()
+    if distinct > MAX_CLASSES:
+        raise DataError(
+            f"target column {declared.target!r} has more than {MAX_CLASSES} distinct values: "
+            "pass target_bounds=(low, high) for regression or task='classification'"
+        )
+    if pd.api.types.is_float_dtype(labels) and not (labels % 1 == 0).all():
+        raise DataError(
+            f"target column {declared.target!r} has values that are not whole numbers: "
+            "pass target_bounds=(low, high) for regression or task='classification'"
+        )
+    return "classification"
+
+
+def encode_classes(
+    labels: pd.Series, positive: Any, place: Place
+) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Code class labels as 0, 1, ...
+
+    Parameters
+    ----------
+    labels : Series, shape (n_rows,)
+        Class labels: text, booleans or numbers.
+    positive : object
+        Label coded 1 against all the others (0); None codes the sorted labels in turn.
+    place : callable
+        Names a row for the message.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,)
+    classes : list
+        ``classes[k]`` is the label coded k; ``"not <positive>"`` for the rest of three or more.
+
+    Raises
+    ------
+    DataError
+        If a label is missing, all are equal, or ``positive`` is none of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encode_classes(pd.Series(["b", "a", "c"], name="kind"), "c", str)
+    (array([0, 0, 1]), ['not c', 'c'])
+    """
+    refuse_missing_text(labels, place)
+    codes, distinct = pd.factorize(labels)
+    names = [_label(value) for value in distinct]
+    classes = sorted(set(names))
+    if len(classes) < 2:
+        raise DataError(
+            f"target column {labels.name!r} is constant: every row has the same label, "
+            "so there is nothing to learn; choose another target"
+        )
+    if positive is None:
+        return np.array([classes.index(label) for label in names], dtype=np.int64)[codes], classes
+    chosen = _find_class(positive, classes, labels.name)
+    others = [label for label in classes if label != chosen]
+    rest = others[0] if len(others) == 1 else f"not {chosen}"
+    return np.array([label == chosen for label in names], dtype=np.int64)[codes], [rest, chosen]
+
+
+def encode_numbers(
+    labels: pd.Series, bounds: Any, place: Place
+) -> tuple[npt.NDArray[np.float64], tuple[float, float]]:
+    """Clip a regression target into its declared bounds.
+
+    Parameters
+    ----------
+    labels : Series, shape (n_rows,)
+        Numbers.
+    bounds : (float, float)
+        Declared range.
+    place : callable
+        Names a row for the message.
+
+    Returns
+    -------
+    values : ndarray, shape (n_rows,)
+    bounds : (float, float)
+
+    Raises
+    ------
+    DataError
+        If no bounds are declared, or the target is not numeric, missing or constant.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encode_numbers(pd.Series([5, 400], name="progress"), (0, 350), str)
+    (array([  5., 350.]), (0.0, 350.0))
+    """
+    if bounds is None:
+        raise DataError(
+            f"regression on {labels.name!r} needs target_bounds=(low, high): declare the range "
+            "of the target from knowledge of the domain, not from the rows"
+        )
+    low, high = check_bounds(bounds, "target_bounds")
+    values = to_numbers(labels, place)
+    if (values == values[0]).all():
+        raise DataError(
+            f"target column {labels.name!r} is constant: every row has the same value, "
+            "so there is nothing to learn; choose another target"
+        )
+    return np.clip(values, low, high), (low, high)
+
+
+def _label(value: Any) -> Any:
+    """Plain Python label: whole floats become int, text is stripped."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and plain.is_integer():
+        return int(plain)
+    return plain.strip() if isinstance(plain, str) else plain
+
+
+def _find_class(positive: Any, classes: list[Any], column: object) -> Any:
+    for label in classes:
+        if label == positive or str(label) == str(positive):
+            return label
+    raise DataError(
+        f"positive={positive!r} is not a class of target column {column!r}; "
+        f"the classes are {quoted(classes)}"
+    )
