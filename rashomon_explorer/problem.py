@@ -99,22 +99,38 @@ class Problem:
 
     @property
     def L(self) -> float:
-        """Lipschitz constant of one row's loss on the ball; see the loss's ``lipschitz``."""
+        """Lipschitz constant of one row's loss on the ball, ridge included.
+
+        With B the bound of a whole row and s = radius·B the largest score: the gradient of a
+        loss of a score is f'(score)·z, so that logistic loss has B·σ(s), squared loss B·(Y + s);
+        the ridge adds ridge·radius.
+        """
         return self.constants.L
 
     @property
     def M(self) -> float:
-        """Smoothness of one row's loss plus ridge; see the loss's ``smoothness``."""
+        """Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ.
+
+        f'' ≤ ¼ for logistic loss gives B²/4 + ridge, f'' = 1 for squared loss B² + ridge.
+        """
         return self.constants.M
 
     @property
     def m(self) -> float:
-        """Strong convexity that holds for every data set: the ridge."""
+        """Strong convexity that holds for every data set: the ridge.
+
+        A loss of a score is flat across z, so that rows which do not span the space have none.
+        """
         return self.constants.m
 
     @property
     def osc(self) -> float:
-        """Oscillation of L_D − L_D' over replace-one neighbours; see the loss's ``oscillation``."""
+        """Largest max − min over the ball of L_D − L_D', for D and D' that differ in one record.
+
+        The ridge cancels, so that it is the range of (ℓ_d − ℓ_d')/n: 2s/n for logistic loss
+        (one record's loss has range log(1 + eˢ) − log(1 + e⁻ˢ) = s) and
+        [(Y + s)² − max(Y − s, 0)²]/n for squared loss; both are attained (docs/theory.md §1).
+        """
         return self.constants.osc
 
     @cached_property
@@ -124,11 +140,11 @@ class Problem:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` of shape (p, K)."""
-        return self._objective.value(theta)
+        return self._objective.value(self._checked(theta))
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Objective (K,) and gradient (p, K) of each column of ``theta`` of shape (p, K)."""
-        return self._objective.value_and_gradient(theta)
+        return self._objective.value_and_gradient(self._checked(theta))
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model of shape (p,)."""
@@ -137,6 +153,14 @@ class Problem:
     def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> RadialBound:
         """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
         return self._objective.loss.radial_bound(theta, whiten)
+
+    def _checked(self, theta: FloatArray) -> FloatArray:
+        theta = np.asarray(theta, dtype=float)
+        if theta.ndim != 2 or theta.shape[0] != self.p:
+            raise ValueError(
+                f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"
+            )
+        return theta
 
 
 def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:

@@ -144,3 +144,10 @@ def test_bad_rows_are_refused_by_place(X, y, message):
 def test_bad_settings_are_refused_by_name(setting, message):
     with pytest.raises(ValueError, match=message):
         Problem([[1.0], [2.0]], [1, -1], **setting)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 1), (1, 2, 2)])
+def test_models_of_the_wrong_shape_are_refused(shape):
+    problem = Problem([[1.0], [2.0]], [1, -1])
+    with pytest.raises(ValueError, match=r"one model a column, shape \(2, K\)"):
+        problem.value(np.zeros(shape))

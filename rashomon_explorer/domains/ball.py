@@ -24,8 +24,8 @@ class Ball:
 
     Examples
     --------
-    >>> Ball(2.0).project(np.array([[3.0], [4.0]])).ravel().tolist()
-    [1.2, 1.6]
+    >>> Ball(2.5).project(np.array([[3.0], [4.0]])).ravel().tolist()
+    [1.5, 2.0]
     """
 
     radius: float

@@ -47,11 +47,12 @@ def map_row_blocks(
         return [work(block) for block in blocks]
     # Each block is one thread's: BLAS threads inside would fight over the same cores.
     with _controller().limit(limits=1, user_api="blas"):
-        return list(_pool(workers).map(work, blocks))
+        return list(_pool(workers, os.getpid()).map(work, blocks))
 
 
 @cache
-def _pool(workers: int) -> ThreadPoolExecutor:
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    # One a process: a fork inherits the pool without its threads and would wait for ever.
     return ThreadPoolExecutor(workers, thread_name_prefix="rashomon-rows")
 
 

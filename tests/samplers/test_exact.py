@@ -167,7 +167,7 @@ def test_hopeless_rejection_gives_up_in_words(monkeypatch):
         lambda target, losses, floor, rng: np.zeros(len(losses), dtype=bool),
     )
     target = GibbsTarget(small_problem(2), 60.0, 0.02)
-    with pytest.raises(SamplerError, match="hopeless here. Use fewer columns, more ridge"):
+    with pytest.raises(SamplerError, match=r"hopeless here\. Use fewer columns, more ridge"):
         collect(ExactSampler(patience=10_000), target, 5, np.random.default_rng(0))
 
 

@@ -1,0 +1,67 @@
+# Two commands from a fresh clone: `make app` and `make test`. Everything they install goes into .venv.
+
+PYTHON ?= python3
+PORT ?=
+TESTS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+PINS := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help app test laws lint format clean chromium
+
+help:  ## Print this list
+	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+
+app: $(VENV)/.app  ## Start the dashboard on this machine and print its address (PORT=8866)
+	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
+
+test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
+	@$(BIN)/python -m pytest -m "not law" $(TESTS)
+
+laws: $(VENV)/.test  ## Run the slow statistical laws only
+	@$(BIN)/python -m pytest -m law $(TESTS)
+
+lint: $(VENV)/.test  ## Check style, formatting and types
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m mypy
+
+format: $(VENV)/.test  ## Mend style and formatting
+	@$(BIN)/python -m ruff check --fix .
+	@$(BIN)/python -m ruff format .
+
+clean:  ## Remove .venv and everything else that was made here
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.app: $(PINS) | $(BIN)/python
+	@echo "Installing into $(VENV), about a minute"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(PINS) | $(BIN)/python
+	@echo "Installing into $(VENV) with what the tests need, about a minute"
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.app
+
+$(BIN)/python:
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	    "$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
+	        echo "$$python cannot make environments: on Debian, apt-get install python3-venv" >&2; exit 1; }; \
+	    exec "$$python" -m venv $(VENV); \
+	done; \
+	echo "Python 3.11 or newer is missing: install one, or name it with make PYTHON=/path/to/python" >&2; exit 1
+
+chromium:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing chromium and chromium-driver"; \
+	    apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null; \
+	else \
+	    echo "chromium and chromedriver are missing: on Debian, apt-get install chromium chromium-driver" >&2; exit 1; \
+	fi

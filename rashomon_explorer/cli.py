@@ -1,0 +1,128 @@
+"""The ``rashomon-explorer`` command: start the dashboard, list the data sets, show a ledger."""
+
+import argparse
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rashomon_explorer.privacy import Ledger
+
+DEFAULT_PORT = 8866
+_OTHER_PORTS = 50
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the command's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit status: 0 when it did what was asked, 1 otherwise.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rashomon-explorer",
+        description="Start the dashboard on this machine and open it in the browser.",
+    )
+    parser.add_argument(
+        "--port", type=_port, help=f"port to use (default: {DEFAULT_PORT}, or a free one near it)"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address, do not open it"
+    )
+    parser.set_defaults(run=_start)
+
+    commands = parser.add_subparsers(title="other commands", metavar="command")
+    datasets = commands.add_parser("datasets", help="list the data sets that come with the package")
+    datasets.set_defaults(run=_list_datasets)
+    ledger = commands.add_parser("ledger", help="look into a privacy ledger")
+    ledger_commands = ledger.add_subparsers(metavar="command", required=True)
+    show = ledger_commands.add_parser("show", help="print what was budgeted and what was spent")
+    show.add_argument("path", type=Path, help="the ledger's file")
+    show.set_defaults(run=_show_ledger)
+    return parser
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
+
+
+def _start(options: argparse.Namespace) -> int:
+    if options.port is not None and not _is_free(options.port):
+        return _complain(
+            f"port {options.port} is taken; give another one, or leave --port out for a free one"
+        )
+    from rashomon_explorer.server import serve
+
+    serve(
+        port=DEFAULT_PORT if options.port is None else options.port,
+        port_retries=_OTHER_PORTS if options.port is None else 0,
+        browse=not options.no_browser,
+        home=Path.cwd(),
+    )
+    return 0
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def _list_datasets(options: argparse.Namespace) -> int:
+    from rashomon_explorer.datasets import list_datasets
+
+    print(list_datasets().to_string(index=False, max_colwidth=60))
+    return 0
+
+
+def _show_ledger(options: argparse.Namespace) -> int:
+    from rashomon_explorer.exceptions import LedgerError
+    from rashomon_explorer.privacy import Ledger
+
+    try:
+        ledger = Ledger(options.path)
+        for line in _ledger_lines(ledger):
+            print(line)
+    except LedgerError as error:
+        return _complain(str(error))
+    return 0
+
+
+def _ledger_lines(ledger: "Ledger") -> Iterator[str]:
+    budget = ledger.budget
+    if budget is None:
+        yield "budget  none: charges are recorded, none is refused"
+        yield f"spent   ε = {ledger.spent():.4g} at δ = 0"
+    else:
+        yield f"budget  ε = {budget[0]:g} at δ = {budget[1]:g}"
+        yield f"spent   ε = {ledger.spent():.4g}"
+        yield f"left    ε = {ledger.remaining:.4g}"
+    for entry in ledger.entries():
+        yield ""
+        yield f"{entry.id}. {entry.when}, {entry.who}, {entry.state}: {entry.note or 'no note'}"
+        yield f"   {entry.guarantee}"
+
+
+def _complain(message: str) -> int:
+    print(f"rashomon-explorer: {message}", file=sys.stderr)
+    return 1

@@ -1,0 +1,133 @@
+"""The dashboard's server: Voilà on this machine only, with a kernel of the running interpreter."""
+
+import asyncio
+import logging
+import os
+import signal
+import tempfile
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpecManager
+from tornado.ioloop import IOLoop
+from tornado.web import HTTPError
+from voila.app import Voila
+
+from rashomon_explorer.assets import asset_path
+
+HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
+"""Environment variable that tells the notebook where the user started the dashboard."""
+
+_KILL_ATTEMPTS = 50
+
+
+class RunningInterpreter(KernelSpecManager):
+    """Knows one kernel, the native one, which starts the interpreter that is running now.
+
+    Jupyter looks for a kernel called ``python3`` in the user's home first, and one left there by
+    another environment would run the notebook without this package.
+    """
+
+    def _kernel_dirs_default(self) -> list[str]:
+        return []
+
+
+class Dashboard(Voila):
+    """Voilà serving ``explorer.ipynb`` at ``/``, configured by the ``voila.json`` beside it.
+
+    Parameters
+    ----------
+    browse : bool
+        Open the page in the user's browser once the server answers.
+    **traits
+        Traits of `voila.app.Voila`, such as ``port`` and ``port_retries``.
+    """
+
+    # A voila.json that cannot be read would start a server without its security headers.
+    raise_config_file_errors = True
+
+    def __init__(self, *, browse: bool, **traits: Any) -> None:
+        apps = asset_path("apps")
+        super().__init__(
+            root_dir=str(apps),
+            notebook_path=str(apps / "explorer.ipynb"),
+            config_file_paths=[str(apps)],
+            **traits,
+        )
+        self._browse = browse
+
+    def start(self) -> None:
+        """Serve until interrupted, then stop the kernels."""
+        IOLoop.current().add_callback(self._announce)
+        super().start()
+
+    def stop(self) -> None:
+        """Kill the kernels."""
+        # A second Ctrl-C in here would leave kernels behind.
+        for number in _stop_signals():
+            signal.signal(number, signal.SIG_IGN)
+        # On this loop, not on the one Voilà would make: kernels that are starting wait on it.
+        self.ioloop.run_sync(self._kill_kernels)
+
+    async def _kill_kernels(self) -> None:
+        for _ in range(_KILL_ATTEMPTS):
+            try:
+                # Asked politely, a kernel that is still starting prints a traceback. Killing is
+                # safe: what was drawn but not committed is already reserved in the ledger.
+                await self.kernel_manager.shutdown_all(now=True)
+                return
+            except HTTPError:
+                # A kernel was asked for but is not there yet.
+                await asyncio.sleep(0.1)
+
+    def _announce(self) -> None:
+        loop = IOLoop.current()
+        for number in _stop_signals():
+            signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
+        address = self.connection_url
+        print(f"Rashomon Explorer is at {address}", flush=True)
+        if self._browse:
+            # A browser that runs in the terminal would block the server it asks for the page.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def serve(*, port: int, port_retries: int, browse: bool, home: Path) -> None:
+    """Start the dashboard on 127.0.0.1 and serve until Ctrl-C.
+
+    Parameters
+    ----------
+    port : int
+        First port to try.
+    port_retries : int
+        How many more ports to try when that one is taken.
+    browse : bool
+        Open the page in the user's browser once the server answers.
+    home : pathlib.Path
+        Where the dashboard keeps what it writes, such as ledgers.
+    """
+    # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
+    logging.getLogger("tornado").setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
+        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(home)})
+        dashboard = Dashboard(
+            browse=browse, port=port, port_retries=port_retries, connection_dir_root=scratch
+        )
+        dashboard.initialize([])
+        dashboard.start()
+
+
+def _surroundings(scratch: str) -> dict[str, str]:
+    """Keep Jupyter and IPython out of the user's home: what is set up there is for other work."""
+    return {
+        "JUPYTER_PATH": str(asset_path("apps/jupyter")),
+        "JUPYTER_DATA_DIR": scratch,
+        "JUPYTER_CONFIG_DIR": scratch,
+        "IPYTHONDIR": scratch,
+    }
+
+
+def _stop_signals() -> list[signal.Signals]:
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    return [signal.Signals[name] for name in names if hasattr(signal, name)]

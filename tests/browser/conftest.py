@@ -1,0 +1,109 @@
+"""The real command and a real Chromium, started once for all browser tests.
+
+`dashboard` is ``python -m rashomon_explorer`` in an empty folder: ``.url``, ``.log()``, ``.home``
+and ``.kernels()``, see ``tests/conftest.py``. `browser` is Chromium with a few helpers beside
+selenium's own: ``.until``, ``.requests``, ``.outside_hosts`` and ``.console_errors``.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+T = TypeVar("T")
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1400,1000",
+]
+
+
+class Browser(Chrome):
+    """Headless Chromium that remembers what it was asked to load."""
+
+    def __init__(self, profile: Path) -> None:
+        options = ChromeOptions()
+        options.binary_location = _program("chromium")
+        for flag in [*FLAGS, f"--user-data-dir={profile}"]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+        super().__init__(options=options, service=Service(_program("chromedriver")))
+        self.set_script_timeout(60)
+        # The page of a new tab makes requests of its own, which would fill the log.
+        self.get("about:blank")
+        self.requests()
+
+    def until(self, condition: Callable[[], T], what: str, seconds: float = 60) -> T:
+        """Wait for `condition` to return something true and return that."""
+        give_up = time.monotonic() + seconds
+        problem: Any = "it stayed false"
+        while time.monotonic() < give_up:
+            try:
+                if result := condition():
+                    return result
+            except WebDriverException as error:
+                problem = error
+            time.sleep(0.05)
+        pytest.fail(f"waited {seconds:g} s for {what}: {problem}")
+
+    def requests(self) -> list[str]:
+        """Addresses requested, web sockets included, since the last call."""
+        addresses = []
+        for entry in self.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                addresses.append(message["params"]["request"]["url"])
+            elif message["method"] == "Network.webSocketCreated":
+                addresses.append(message["params"]["url"])
+        return addresses
+
+    def outside_hosts(self) -> set[str]:
+        """Hosts other than this machine asked for since the last call of `requests` or this."""
+        hosts = {urlsplit(address).hostname for address in self.requests()}
+        return {host for host in hosts if host not in (None, "", "127.0.0.1", "localhost")}
+
+    def console_errors(self) -> list[str]:
+        """What the page logged as severe since the last call."""
+        return [e["message"] for e in self.get_log("browser") if e["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="session")
+def dashboard(start_dashboard: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    running = start_dashboard(tmp_path_factory.mktemp("dashboard"))
+    running.wait()
+    return running
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = Browser(tmp_path_factory.mktemp("profile"))
+    try:
+        yield chromium
+    finally:
+        chromium.quit()
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.fail(
+            f"{name} is missing: on Debian, apt-get install chromium chromium-driver",
+            pytrace=False,
+        )
+    return path

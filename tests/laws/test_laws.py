@@ -1,0 +1,113 @@
+"""Slow statistical laws: `make laws`."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from rashomon_explorer import RashomonClassifier, load_dataset
+from rashomon_explorer.privacy import guaranteed_hit_rate
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.target import GibbsTarget
+from tests.samplers.laws import small_problem
+
+pytestmark = pytest.mark.law
+
+
+def metropolis(target, n_chains, steps, seed):
+    """Independent reference: random-walk Metropolis from the minimiser, one state a chain."""
+    rng = np.random.default_rng(seed)
+    problem = target.problem
+    metric = problem.hessian(problem.minimum.theta) + 0.01 * np.eye(problem.p)
+    eigenvalues, vectors = np.linalg.eigh(metric)
+    spread = vectors / np.sqrt(eigenvalues) * math.sqrt(2 * target.psi + 1 / target.beta)
+    theta = np.repeat(problem.minimum.theta[:, None], n_chains, axis=1)
+    log_density = np.zeros(n_chains)
+    for _ in range(steps):
+        move = spread @ rng.standard_normal(theta.shape) * 0.6 / math.sqrt(problem.p)
+        proposed = target.log_density(theta + move)
+        accept = np.log(rng.random(n_chains)) < proposed - log_density
+        theta = np.where(accept, theta + move, theta)
+        log_density = np.where(accept, proposed, log_density)
+    return theta
+
+
+@pytest.mark.parametrize(("radius", "scale"), [(6.0, 1.0), (1.0, 6.0)], ids=["inside", "sphere"])
+def test_ten_parameters_parity_with_a_long_chain(radius, scale):
+    problem = small_problem(10, radius=radius, n=400, scale=scale)
+    target = GibbsTarget(problem, beta=400.0, psi=0.03)
+    draws = collect(ExactSampler(), target, 6000, np.random.default_rng(0))
+    reference = metropolis(target, n_chains=4000, steps=3000, seed=1)
+    excess = draws.losses - problem.minimum.value
+    energy = target.excess(reference)
+    error = math.hypot(excess.std() / math.sqrt(6000), energy.std() / math.sqrt(4000))
+    assert abs(excess.mean() - energy.mean()) < 4 * error
+    assert abs(np.mean(excess <= 0.03) - np.mean(energy <= 0.03)) < 4 * 0.5 * math.sqrt(1 / 2400)
+    for column in range(10):
+        assert kstest(draws.coef[:, column], reference[column]).pvalue > 1e-4
+
+
+def test_exact_draws_inside_the_set_agree_with_hit_and_run():
+    problem = small_problem(8, radius=1.5, n=400, scale=4.0)
+    target = GibbsTarget(problem, beta=2000.0, psi=0.03)
+    draws = collect(ExactSampler(), target, 8000, np.random.default_rng(0))
+    inside = draws.losses - problem.minimum.value <= 0.03
+    sampler = HitAndRunSampler(n_chains=200, burn_in=300, thin=60)
+    uniform = collect(sampler, target, 4000, np.random.default_rng(1))
+    for column in range(8):
+        assert kstest(draws.coef[inside, column], uniform.coef[:, column]).pvalue > 1e-4
+    assert kstest(draws.losses[inside], uniform.losses).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_guaranteed_hit_rate_and_excess_are_never_missed(seed):
+    rng = np.random.default_rng(seed)
+    p, loss = int(rng.integers(1, 8)), ["logistic", "squared"][seed % 2]
+    problem = small_problem(p, loss, radius=rng.uniform(0.3, 5), seed=seed, scale=3.0)
+    psi = rng.uniform(0.005, 0.05)
+    beta = p / psi * rng.uniform(0.5, 6)
+    target = GibbsTarget(problem, beta, psi)
+    draws = collect(ExactSampler(), target, 4000, rng)
+    excess = draws.losses - problem.minimum.value
+    error = 3 * math.sqrt(0.25 / 4000)
+    assert np.mean(excess <= psi) >= guaranteed_hit_rate(p, beta, psi) - error
+    assert excess.mean() <= p / beta + psi + 3 * excess.std() / math.sqrt(4000)
+
+
+@pytest.mark.parametrize("x", [2.0, 10.0])
+@pytest.mark.parametrize("p", [1, 2, 5, 10])
+def test_hit_rates_of_quadratic_losses_have_their_closed_form(p, x):
+    """x^{p/2}e^{−x}/(x^{p/2}e^{−x} + (p/2)Γ(p/2, x)) for βψ = x, on a ball that does not bind."""
+    from scipy.special import gamma, gammaincc
+
+    problem = small_problem(p, "squared", radius=60.0, n=1000)
+    psi = 0.01
+    draws = collect(
+        ExactSampler(), GibbsTarget(problem, x / psi, psi), 6000, np.random.default_rng(p)
+    )
+    tail = p / 2 * gammaincc(p / 2, x) * gamma(p / 2)
+    exact = x ** (p / 2) * math.exp(-x) / (x ** (p / 2) * math.exp(-x) + tail)
+    hit = np.mean(draws.losses - problem.minimum.value <= psi)
+    assert hit == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 6000))
+    inside = draws.losses[draws.losses - problem.minimum.value <= psi] - problem.minimum.value
+    assert inside.mean() / psi == pytest.approx(p / (p + 2), abs=0.02)
+
+
+def test_lending_hits_as_promised():
+    data = load_dataset("lending")
+    many = RashomonClassifier(psi=0.02, epsilon=4.0, delta=1e-6, n_draws=20)
+    rates, excess = [], []
+    for _ in range(20):
+        models = many.fit(data.X, data.y).rashomon_set_
+        rates.append(models.hit_rate)
+        excess.append(models.excess.mean())
+    assert np.mean(rates) >= many.plan_.hit_rate_bound and np.min(rates) >= 0.6
+    assert np.mean(excess) <= many.plan_.excess_bound
+    one = RashomonClassifier(psi=0.02, epsilon=1.0, delta=0.0, n_draws=1)
+    y = np.where(np.asarray(data.y) == np.unique(data.y)[1], 1.0, -1.0)
+    target = GibbsTarget(Problem(data.X, y), one.plan(*data.X.shape).beta, 0.02)
+    draws = collect(ExactSampler(), target, 2000, np.random.default_rng(0))
+    assert np.mean(target.excess(draws.coef.T) <= 0.02) >= 0.9

@@ -1,0 +1,249 @@
+"""The command: what it prints, what it serves and what it leaves behind."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+
+from rashomon_explorer.assets import asset_path
+from rashomon_explorer.cli import DEFAULT_PORT, main
+from rashomon_explorer.privacy import Ledger, bounded_range
+from rashomon_explorer.server import RunningInterpreter
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def dashboard(start_dashboard: Start, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return start_dashboard(tmp_path_factory.mktemp("command"))
+
+
+def test_it_prints_one_line_and_that_is_the_address(dashboard: Any) -> None:
+    _get(dashboard.port)
+    assert dashboard.log() == f"Rashomon Explorer is at {dashboard.url}\n"
+    assert dashboard.url == f"http://127.0.0.1:{dashboard.port}/"
+
+
+def test_the_page_is_the_notebook_with_its_widgets_and_without_its_code(dashboard: Any) -> None:
+    status, _, page = _get(dashboard.port)
+    assert status == 200
+    assert "application/vnd.jupyter.widget-view+json" in page
+    notebook = json.loads(asset_path("apps/explorer.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert "".join(cell["source"]).splitlines()[0] not in page
+
+
+def test_the_page_may_load_from_this_machine_only(dashboard: Any) -> None:
+    _, headers, page = _get(dashboard.port)
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self' ")
+    assert "http:" not in policy
+    assert "https:" not in policy
+    assert "wss:" not in policy.split()
+    assert "ws:" not in policy.split()
+    assert "cdn." not in page
+
+
+def test_another_name_for_this_machine_is_refused(dashboard: Any) -> None:
+    # A page elsewhere can point a name of its own at 127.0.0.1 and then read ours.
+    assert _get(dashboard.port, {"Host": "elsewhere.example"})[0] == 403
+    assert _get(dashboard.port, {"Host": f"localhost:{dashboard.port}"})[0] == 200
+
+
+def test_it_listens_on_this_machine_only(dashboard: Any) -> None:
+    listening = [
+        connection.laddr.ip
+        for connection in psutil.Process(dashboard.process.pid).net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_the_kernel_is_this_interpreter_and_knows_where_it_was_started(dashboard: Any) -> None:
+    _get(dashboard.port)
+    kernel = dashboard.kernels()[0]
+    assert kernel.cmdline()[0] == sys.executable
+    assert kernel.environ()["RASHOMON_EXPLORER_HOME"] == str(dashboard.home)
+
+
+def test_what_is_set_up_in_the_home_folder_does_not_matter(
+    start_dashboard: Start, tmp_path: Path
+) -> None:
+    startup = tmp_path / ".ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("import os; os._exit(1)", encoding="utf-8")
+    (tmp_path / ".jupyter").mkdir()
+    (tmp_path / ".jupyter" / "voila.json").write_text("no JSON", encoding="utf-8")
+    running = start_dashboard(tmp_path / "home", environment={"HOME": str(tmp_path)})
+    assert _get(running.port)[0] == 200
+    assert running.stop() == 0
+
+
+def test_it_needs_no_home_folder(start_dashboard: Start, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = {"HOME": str(tmp_path / "file" / "home")}
+    running = start_dashboard(tmp_path / "home", environment=environment)
+    assert _get(running.port)[0] == 200
+    assert running.stop() == 0
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.1, 3.0], ids=["at once", "starting", "started"])
+def test_an_interrupt_ends_it_without_a_trace(
+    wait: float, start_dashboard: Start, tmp_path: Path
+) -> None:
+    running = start_dashboard(tmp_path / "home")
+    running.wait()
+    time.sleep(wait)
+    kernels = running.kernels()
+    assert running.stop() == 0
+    assert running.log().count("\n") == 1
+    assert not [kernel for kernel in kernels if kernel.is_running()]
+
+
+def test_two_interrupts_are_no_worse_than_one(start_dashboard: Start, tmp_path: Path) -> None:
+    running = start_dashboard(tmp_path / "home")
+    _get(running.port)
+    kernels = running.kernels()
+    running.process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    assert running.stop() == 0
+    assert running.log().count("\n") == 1
+    assert not [kernel for kernel in kernels if kernel.is_running()]
+
+
+def test_a_taken_default_port_is_stepped_over(start_dashboard: Start, tmp_path: Path) -> None:
+    with _taken(DEFAULT_PORT):
+        running = start_dashboard(tmp_path / "home", "--no-browser")
+        assert running.port != DEFAULT_PORT
+        assert running.stop() == 0
+
+
+def test_it_opens_the_browser_when_it_is_ready(start_dashboard: Start, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {opened}\n', encoding="utf-8")
+    browser.chmod(0o755)
+    environment = {"BROWSER": f"{browser} %s"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    running = start_dashboard(tmp_path / "home", f"--port={port}", environment=environment)
+    running.wait()
+    give_up = time.monotonic() + 10
+    while not (opened.exists() and opened.read_text()) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert opened.read_text() == running.url
+    assert running.stop() == 0
+
+
+def test_a_taken_port_is_an_error_that_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["--no-browser", "--port", str(port)]) == 1
+    assert f"port {port} is taken" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "x", "80.5"])
+def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([f"--port={port}"])
+    assert f"whole number from 1 to 65535, got '{port}'" in capsys.readouterr().err
+
+
+def test_a_kernel_left_in_the_home_folder_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = tmp_path / "kernels" / "python3"
+    foreign.mkdir(parents=True)
+    spec = {"argv": ["/elsewhere/python"], "display_name": "Elsewhere", "language": "python"}
+    (foreign / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/elsewhere/python"
+    assert RunningInterpreter().get_kernel_spec("python3").argv[0] == sys.executable
+    assert list(RunningInterpreter().get_all_specs()) == ["python3"]
+
+
+def test_it_lists_the_data_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["datasets"]) == 0
+    assert "lending" in capsys.readouterr().out
+
+
+def test_it_shows_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lending.ledger"
+    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    ledger.reserve(bounded_range(eta=0.5), note="first look").commit()
+    ledger.reserve(bounded_range(eta=0.25))
+    assert main(["ledger", "show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "ε = 2 at δ = 1e-06" in shown
+    assert f"spent   ε = {ledger.spent():.4g}\n" in shown
+    assert f"left    ε = {ledger.remaining:.4g}\n" in shown
+    assert "committed: first look" in shown
+    assert "reserved: no note" in shown
+
+
+def test_it_shows_a_ledger_without_a_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.ledger"
+    Ledger.open(path).reserve(bounded_range(eta=0.5)).commit()
+    assert main(["ledger", "show", str(path)]) == 0
+    assert "budget  none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [None, "not a ledger"])
+def test_what_is_no_ledger_is_an_error_and_stays_as_it_was(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert main(["ledger", "show", str(path)]) == 1
+    assert str(path) in capsys.readouterr().err
+    assert path.exists() == (content is not None)
+
+
+def test_help_names_every_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rashomon_explorer", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+    for word in ["--port", "--no-browser", "datasets", "ledger"]:
+        assert word in done.stdout
+
+
+@contextmanager
+def _taken(port: int) -> Iterator[None]:
+    """Keep `port` busy, whoever holds it."""
+    try:
+        server = socket.create_server(("127.0.0.1", port))
+    except OSError:
+        yield
+    else:
+        with server:
+            yield
+
+
+def _get(port: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/", headers=dict(headers or {}))
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()

@@ -1,0 +1,126 @@
+"""Which way the package's imports run, what importing it costs, and how short the notebooks are."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "rashomon_explorer"
+
+# Lowest floor first. A module imports from floors below its own and from its own folder.
+FLOORS = [
+    {"exceptions", "assets"},
+    {"losses", "domains", "datasets"},
+    {"constants", "minimum"},
+    {"privacy"},
+    {"problem"},
+    {"target"},
+    {"samplers"},
+    {"rashomon_set"},
+    {"measures", "estimators"},
+    {"plots"},
+    {"explorer"},
+    {"server"},
+    {"cli"},
+    {"__main__"},
+    {"__init__"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+HEAVY = ["voila", "jupyter_client", "IPython", "ipywidgets", "anywidget", "plotly", "scipy.stats"]
+
+
+def _room(module: str) -> str:
+    """``rashomon_explorer.plots.theme`` is in the room ``plots``."""
+    words = module.split(".")
+    return words[1] if len(words) > 1 else "__init__"
+
+
+def _imported_modules(source: str, package: str) -> list[str]:
+    """Modules of this package that `source`, a module of `package`, imports anywhere."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[: len(parents) + 1 - node.level], *base.split(".")])
+                base = base.rstrip(".")
+            if base == PACKAGE.name:
+                rooms = [alias.name if alias.name in FLOOR else "" for alias in node.names]
+                found += [f"{base}.{room}".rstrip(".") for room in rooms]
+            else:
+                found.append(base)
+    return [module for module in found if module.split(".")[0] == PACKAGE.name]
+
+
+def _arrows_back(source: str, room: str, package: str = "rashomon_explorer") -> list[str]:
+    rooms = {_room(module) for module in _imported_modules(source, package)}
+    return sorted(to for to in rooms - {room} if FLOOR[to] >= FLOOR[room])
+
+
+def _modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_one_way(path: Path) -> None:
+    place = path.relative_to(PACKAGE)
+    room = place.parts[0].removesuffix(".py")
+    assert room in FLOOR, f"{room} has no floor: give it one here and in ARCHITECTURE.md"
+    package = ".".join([PACKAGE.name, *place.parts[:-1]])
+    assert _arrows_back(path.read_text(encoding="utf-8"), room, package) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "room", "package", "expected"),
+    [
+        ("from rashomon_explorer.plots.theme import BLUE", "losses", "", ["plots"]),
+        ("import rashomon_explorer.explorer", "privacy", "", ["explorer"]),
+        ("def f():\n    from rashomon_explorer import RashomonSet", "target", "", ["__init__"]),
+        ("from rashomon_explorer import samplers", "target", "", ["samplers"]),
+        ("from ..problem import Problem", "losses", "rashomon_explorer.losses", ["problem"]),
+        ("from .. import problem", "losses", "rashomon_explorer.losses", ["problem"]),
+        ("from .base import Loss", "losses", "rashomon_explorer.losses", []),
+        ("from rashomon_explorer.losses import Loss\nimport numpy", "problem", "", []),
+        ("from rashomon_explorer.measures import ambiguity", "estimators", "", ["measures"]),
+    ],
+)
+def test_an_arrow_back_is_caught(source: str, room: str, package: str, expected: list[str]) -> None:
+    assert _arrows_back(source, room, package) == expected
+
+
+def test_importing_the_package_is_cheap() -> None:
+    code = f"import rashomon_explorer, sys; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_cheapness_test_sees_an_import() -> None:
+    code = f"import ipywidgets, sys; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "ipywidgets" in done.stdout
+
+
+def _notebooks() -> list[Path]:
+    return sorted(path for path in (ROOT / "apps").glob("*.ipynb"))
+
+
+def test_the_explorer_is_a_notebook() -> None:
+    assert ROOT / "apps" / "explorer.ipynb" in _notebooks()
+
+
+@pytest.mark.parametrize("path", _notebooks(), ids=lambda path: path.name)
+def test_notebooks_are_short_and_saved_without_output(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert len(cells) <= 3
+    for cell in cells:
+        assert len("".join(cell["source"]).splitlines()) <= 10
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None

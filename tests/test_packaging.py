@@ -1,0 +1,119 @@
+"""The files around the code agree with each other and name no place but their own."""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+RUNTIME = [Requirement(text) for text in PROJECT["dependencies"]]
+TEST = [Requirement(text) for text in PROJECT["optional-dependencies"]["test"]]
+
+# What conda-forge calls a package where it is not what the Python package index calls it.
+CONDA_NAMES = {"jupyter-client": "jupyter_client"}
+
+MADE_HERE = {".git", ".venv", "build", "dist", "__pycache__", ".ipynb_checkpoints", ".hypothesis"}
+# No pattern here and no example below matches itself, for this file is searched as well.
+ADDRESS = re.compile(r"[a-z]+:/[/]|git[+]|file[:]")
+ELSEWHERE = re.compile(
+    r"(?<![\w.])/(work|root|farm|home)/\w|index[-]url|find[-]links|pypi[.]org/simple"
+)
+
+
+def _conda() -> dict[str, SpecifierSet]:
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    section = text.split("dependencies:\n")[1].split("  - pip:\n")[0]
+    asked = [Requirement(line.removeprefix("  - ")) for line in section.splitlines()]
+    return {requirement.name: requirement.specifier for requirement in asked}
+
+
+def _pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in MADE_HERE and "_cache" not in name]
+        for path in (Path(folder, name) for name in files):
+            try:
+                yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def test_conda_and_pip_ask_for_the_same() -> None:
+    conda = _conda()
+    assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
+    assert conda.pop("pip") == SpecifierSet()
+    assert conda == {CONDA_NAMES.get(r.name, r.name): r.specifier for r in RUNTIME}
+
+
+def test_conda_uses_one_channel_and_the_project_s_name() -> None:
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    assert f"name: {PROJECT['name']}\n" in text
+    assert text.split("channels:\n")[1].split("dependencies:")[0] == "  - conda-forge\n"
+
+
+@pytest.mark.parametrize("requirement", [*RUNTIME, *TEST], ids=lambda r: r.name)
+def test_every_direct_dependency_is_pinned_within_its_bounds(requirement: Requirement) -> None:
+    pin = _pins()[canonicalize_name(requirement.name)]
+    assert pin in requirement.specifier
+
+
+@pytest.mark.parametrize("requirement", RUNTIME, ids=lambda r: r.name)
+def test_every_runtime_dependency_has_a_lower_bound(requirement: Requirement) -> None:
+    assert any(bound.operator == ">=" for bound in requirement.specifier)
+
+
+def test_constraints_are_names_and_versions_only() -> None:
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert not ADDRESS.search(text)
+    assert PROJECT["name"] not in _pins()
+    for line in text.splitlines():
+        assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
+
+
+def test_no_file_names_an_index_or_a_place_on_a_machine() -> None:
+    assert [name for name, text in _texts() if ELSEWHERE.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("see /root", "data"), ("pip --index-", "url x"), ("'/home", "me'"), ("pypi.org", "simple")],
+)
+def test_a_place_on_a_machine_is_seen(words: tuple[str, str]) -> None:
+    assert ELSEWHERE.search(("" if words[0].endswith("-") else "/").join(words))
+
+
+def test_every_dependency_is_argued_for_once() -> None:
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    to_run, to_test = text.split("## To test and build")
+    for section, requirements in [(to_run, RUNTIME), (to_test, TEST)]:
+        rows = re.findall(r"^\| ([a-z][\w-]*) \| (.*) \|$", section, flags=re.MULTILINE)
+        argued = [name for name, argument in rows if name != "package"]
+        assert sorted(argued) == sorted(requirement.name for requirement in requirements)
+        assert all(argument.endswith(".") for name, argument in rows if name != "package")
+
+
+def test_the_licence_is_bsd_3_clause() -> None:
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert PROJECT["license"] == "BSD-3-Clause"
+    assert text.startswith("BSD 3-Clause License")
+    assert "Copyright (c) 2026, the Rashomon Explorer developers" in text
+    assert text.count("\n1. ") == text.count("\n2. ") == text.count("\n3. ") == 1
+
+
+def test_the_two_commands_are_there() -> None:
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ["help", "app", "test", "laws", "lint", "format", "clean"]:
+        assert re.search(rf"^{target}:.*## \w", rules, flags=re.MULTILINE), target
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -1,0 +1,79 @@
+"""The wheel works where the checkout is not: data files, command and dashboard."""
+
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.wheel, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` folder of a fresh environment that holds the wheel and what it asks for."""
+    place = tmp_path_factory.mktemp("environment")
+    _run(sys.executable, "-m", "venv", place)
+    python = place / "bin" / "python"
+    _run(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel)
+    return python.parent
+
+
+def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    prefix = "rashomon_explorer/_assets/"
+    packed = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+    assert packed == {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("apps", "datasets")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and ".ipynb_checkpoints" not in path.parts
+    }
+    assert "rashomon_explorer/py.typed" in names
+    assert not [name for name in names if "test" in name]
+
+
+def test_the_command_works_elsewhere(installed: Path, tmp_path: Path) -> None:
+    listed = _run(installed / "rashomon-explorer", "datasets", cwd=tmp_path)
+    assert "lending" in listed
+    where = _run(installed / "python", "-c", "import rashomon_explorer as r; print(r.__file__)")
+    assert Path(where.strip()).is_relative_to(installed.parent)
+
+
+def test_the_dashboard_starts_elsewhere(
+    installed: Path, tmp_path: Path, start_dashboard: Callable[..., Any]
+) -> None:
+    dashboard = start_dashboard(tmp_path / "home", program=[installed / "rashomon-explorer"])
+    with urllib.request.urlopen(dashboard.url, timeout=60) as answer:
+        page = answer.read().decode()
+    assert "application/vnd.jupyter.widget-view+json" in page
+    assert dashboard.kernels()[0].exe() == Path(sys.executable).resolve().as_posix()
+    assert str(installed) in dashboard.kernels()[0].cmdline()[0]
+    assert dashboard.stop() == 0
+
+
+def _run(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run `command` away from the checkout and return what it printed."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd or Path(sys.prefix),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
