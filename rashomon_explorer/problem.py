@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.losses import Loss, RadialBound, get_loss
+from rashomon_explorer.losses import Loss, ExcessBound, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 
 FloatArray = NDArray[np.float64]
@@ -150,9 +150,9 @@ class Problem:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
 
-    def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> RadialBound:
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
         """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
-        return self._objective.loss.radial_bound(theta, whiten)
+        return self._objective.loss.excess_bound(theta, whiten)
 
     def _checked(self, theta: FloatArray) -> FloatArray:
         theta = np.asarray(theta, dtype=float)

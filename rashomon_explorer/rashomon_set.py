@@ -1,8 +1,8 @@
 """A set of drawn models: the curator's view, and the view that may leave the building."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,20 @@ from rashomon_explorer.problem import add_intercept, clip_rows
 FloatArray = NDArray[np.float64]
 
 _CURATOR_ONLY = frozenset(
-    {"losses", "excess", "hit_rate", "minimum", "best", "clipped_share", "acceptance"}
+    {
+        "losses",
+        "excess",
+        "hit_rate",
+        "minimum",
+        "best",
+        "best_scores",
+        "clipped_share",
+        "acceptance",
+    }
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ModelBlock:
     """Linear models side by side, and what they predict.
 
@@ -36,6 +45,10 @@ class ModelBlock:
         Rows are shortened to this norm before they are scored, as they were for the draws.
     target_bounds : tuple of float
         Range of the targets, onto which identity scores in [−1, 1] are mapped.
+    plan : Plan
+        What was asked for: ψ, β, price and bounds; public.
+    guarantee : Guarantee
+        All draws composed.
     """
 
     coef: FloatArray
@@ -43,17 +56,50 @@ class ModelBlock:
     link: str
     row_norm: float
     target_bounds: tuple[float, float] = (-1.0, 1.0)
+    plan: Plan
+    guarantee: Guarantee
 
     def __post_init__(self) -> None:
         """Freeze the models: a set is a value."""
-        frozen = np.array(self.coef, dtype=float)
-        frozen.flags.writeable = False
-        object.__setattr__(self, "coef", frozen)
+        object.__setattr__(self, "coef", _frozen(self.coef))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze again: an array forgets in a pickle that it is read-only."""
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @property
     def n_draws(self) -> int:
         """Number of models."""
         return len(self.coef)
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold, in units of the loss."""
+        return self.plan.psi
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the draws."""
+        return self.plan.beta
+
+    @property
+    def task(self) -> str:
+        """Either ``"classification"`` or ``"regression"``."""
+        return "classification" if self.link == "logistic" else "regression"
+
+    def margins(self, X: ArrayLike) -> FloatArray:
+        """Linear score of every model for every row, before the link.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows)
+        """
+        return linear_scores(self.coef, X, self.row_norm)
 
     def scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of every model for every row.
@@ -92,21 +138,9 @@ class ModelBlock:
         return (self.scores(X) > 0.5).astype(int)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ReleasedSet(ModelBlock):
-    """What may leave the building: paid draws, their guarantee, and public settings.
-
-    Parameters
-    ----------
-    psi, beta : float
-        Rashomon threshold and inverse temperature of the law that was drawn from.
-    guarantee : Guarantee
-        All draws composed.
-    """
-
-    psi: float
-    beta: float
-    guarantee: Guarantee
+    """What may leave the building: paid draws, their guarantee, and public settings."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in _CURATOR_ONLY:
@@ -114,24 +148,20 @@ class ReleasedSet(ModelBlock):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RashomonSet(ModelBlock):
     """Draws with what their curator knows of them.  Curator: computed from private rows.
 
     Parameters
     ----------
-    plan : Plan
-        What was asked for: ψ, β, price and bounds.
-    guarantee : Guarantee
-        All draws composed.
     losses : ndarray of shape (n_draws,)
         Loss of each model on the private rows.
     minimum : Minimum
         Certified best model.
     clipped_share : float
         Share of rows that were longer than ``row_norm``.
-    evaluated : int
-        Models whose loss was evaluated to get the draws.
+    acceptance : float
+        Draws accepted for each model whose loss was evaluated.
     sampler : str
         Name of the sampler.
 
@@ -148,28 +178,18 @@ class RashomonSet(ModelBlock):
     rashomon_explorer.exceptions.CuratorOnlyError: hit_rate is computed from private rows: ...
     """
 
-    plan: Plan
-    guarantee: Guarantee
     losses: FloatArray
     minimum: Minimum
     clipped_share: float
-    evaluated: int
+    acceptance: float
     sampler: str
 
-    @property
-    def psi(self) -> float:
-        """Rashomon threshold, in units of the loss."""
-        return self.plan.psi
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature of the draws."""
-        return self.plan.beta
-
-    @property
-    def task(self) -> str:
-        """Either ``"classification"`` or ``"regression"``."""
-        return "classification" if self.link == "logistic" else "regression"
+    def __post_init__(self) -> None:
+        """Freeze what the curator knows, too."""
+        super().__post_init__()
+        object.__setattr__(self, "losses", _frozen(self.losses))
+        minimum = replace(self.minimum, theta=_frozen(self.minimum.theta))
+        object.__setattr__(self, "minimum", minimum)
 
     @property
     def best(self) -> FloatArray:
@@ -184,12 +204,9 @@ class RashomonSet(ModelBlock):
     @property
     def hit_rate(self) -> float:
         """Share of the draws that lie in the Rashomon set; NaN without draws."""
-        return float(np.mean(self.excess <= self.psi)) if self.n_draws else float("nan")
-
-    @property
-    def acceptance(self) -> float:
-        """Draws for each model evaluated on the rows."""
-        return self.n_draws / max(1, self.evaluated)
+        # Compared as a sampler compares: subtracting first would lose draws on the very edge.
+        inside = self.losses <= self.minimum.value + self.psi
+        return float(np.mean(inside)) if self.n_draws else float("nan")
 
     def best_scores(self, X: ArrayLike) -> FloatArray:
         """Prediction (n_rows,) of the certified best model, as in :meth:`scores`."""
@@ -221,8 +238,7 @@ class RashomonSet(ModelBlock):
             link=self.link,
             row_norm=self.row_norm,
             target_bounds=self.target_bounds,
-            psi=self.psi,
-            beta=self.beta,
+            plan=self.plan,
             guarantee=self.guarantee,
         )
 
@@ -243,9 +259,34 @@ def predict_rows(
     >>> predict_rows(model, [[0.25]], link="identity", row_norm=1.0, target_bounds=(0.0, 10.0))
     array([[10.]])
     """
-    rows, _ = clip_rows(np.asarray(X, dtype=float), row_norm)
-    scores = coef @ add_intercept(rows).T
+    scores = linear_scores(coef, X, row_norm)
     if link == "logistic":
         return np.asarray(expit(scores))
     low, high = target_bounds
     return (low + high) / 2 + scores * ((high - low) / 2)
+
+
+def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float) -> FloatArray:
+    """θ·(x, 1) of models (k, n_features + 1) for rows shortened to ``row_norm``; (k, n_rows).
+
+    Raises
+    ------
+    ValueError
+        If the rows have another number of columns than the models.
+
+    Examples
+    --------
+    >>> linear_scores(np.array([[2.0, 0.5]]), [[0.25], [10.0]], row_norm=1.0)
+    array([[1. , 2.5]])
+    """
+    rows = np.asarray(X, dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != coef.shape[1] - 1:
+        raise ValueError(f"X must have shape (n_rows, {coef.shape[1] - 1}), got {rows.shape}")
+    clipped, _ = clip_rows(rows, row_norm)
+    return np.asarray(coef @ add_intercept(clipped).T)
+
+
+def _frozen(values: FloatArray) -> FloatArray:
+    copy = np.array(values, dtype=float)
+    copy.flags.writeable = False
+    return copy

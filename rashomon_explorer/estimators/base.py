@@ -145,8 +145,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _fit_set(self, X: FloatArray, targets: FloatArray) -> None:
-        """Plan, reserve, draw, commit; sets the fitted attributes."""
+    def _fit_set(self, X: FloatArray, targets: FloatArray, **public: Any) -> None:
+        """Plan, reserve, draw, commit; only then set the fitted attributes, ``public`` too."""
         planned = self.plan(*X.shape)
         sampler = SAMPLERS[self.sampler]()
         guarantee = self._guarantee(planned, sampler)
@@ -163,7 +163,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         warn_if_clipped(problem.clipped_share, self.row_norm)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            return self._attributes(self._rashomon_set(problem, planned, guarantee, draws))
+            models = self._rashomon_set(problem, planned, guarantee, draws)
+            return {**public, **self._attributes(models)}
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget(problem, planned.beta, self.psi)
@@ -220,7 +221,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             losses=draws.losses,
             minimum=problem.minimum,
             clipped_share=problem.clipped_share,
-            evaluated=draws.evaluated,
+            acceptance=draws.acceptance,
             sampler=self.sampler,
         )
 

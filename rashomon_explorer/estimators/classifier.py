@@ -143,8 +143,8 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         check_classification_targets(labels)
         classes = np.unique(labels)
         _check_binary(classes, labels)
-        self.classes_ = classes
-        self._fit_set(rows, np.where(labels == classes[1], 1.0, -1.0))
+        targets = np.where(labels == classes[1], 1.0, -1.0)
+        self._fit_set(rows, targets, classes_=classes)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

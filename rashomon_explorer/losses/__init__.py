@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rashomon_explorer.losses.base import EmpiricalLoss, Loss, RadialBound
+from rashomon_explorer.losses.base import EmpiricalLoss, ExcessBound, Loss
 from rashomon_explorer.losses.logistic import LogisticLoss
 from rashomon_explorer.losses.squared import SquaredLoss
 
@@ -41,9 +41,9 @@ def get_loss(loss: str | Loss) -> Loss:
 __all__ = [
     "LOSSES",
     "EmpiricalLoss",
+    "ExcessBound",
     "LogisticLoss",
     "Loss",
-    "RadialBound",
     "SquaredLoss",
     "get_loss",
 ]

@@ -8,16 +8,20 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 
-class RadialBound(Protocol):
-    """A certified lower bound of the excess loss as a function of the whitened radius alone.
+class ExcessBound(Protocol):
+    """A certified lower bound of the excess loss around a minimiser.
 
-    With h = θ − θ*, u = A^{1/2} h and r = ‖u‖ it states that along every ray from the minimiser
-    the loss, less its linear part, exceeds its minimum by at least ``bound(r)``.
-    It is nondecreasing in r and 0 at r = 0.
+    With h = θ − θ* and u = A^{1/2} h it states that the loss, less its linear part and with the
+    quadratic that A has beyond the Hessian, exceeds its minimum by at least ``at(u)``, which is
+    at least ``radial(‖u‖)``.
     """
 
-    def __call__(self, radius: FloatArray) -> FloatArray:
-        """Lower bound at each radius, same shape as ``radius``."""
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by the radius alone, nondecreasing and 0 at 0; same shape as ``radius``."""
+        ...
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) at whitened points (p, K)."""
         ...
 
 
@@ -46,7 +50,7 @@ class EmpiricalLoss(Protocol):
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         ...
 
-    def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> RadialBound:
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
         """Bound around the model ``theta`` (p,) in the metric A with ``whiten`` = A^{-1/2} (p, p).
 
         A must dominate the Hessian at ``theta``.

@@ -8,12 +8,11 @@ from scipy.special import expit
 
 from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.blocks import map_row_blocks
-from rashomon_explorer.losses.fourth_moment import third_moment_bound
+from rashomon_explorer.losses.logistic_bound import LogisticBound
 
 # exp(a) of this many units of margin stays far from the float64 overflow at 709.
 _SAFE_EXPONENT = 600.0
 _LARGEST_GROUP = 16
-_SERIES_BELOW = 1e-2
 
 
 @dataclass(frozen=True)
@@ -144,12 +143,10 @@ class LogisticRisk:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         return (self.z * self._curvature(theta)[:, None]).T @ self.z
 
-    def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> "LogisticRadialBound":
-        """Certified radial bound around ``theta``; see :class:`LogisticRadialBound`."""
-        whitened = self.z @ whiten
-        lever = float(np.sqrt(np.einsum("ij,ij->i", whitened, whitened).max()))
-        third = third_moment_bound(whitened, self._curvature(theta))
-        return LogisticRadialBound(third_moment=min(third, lever), lever=lever)
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+        """Certified bound around ``theta``; see :class:`LogisticBound`."""
+        sigma = expit(self.z @ theta)
+        return LogisticBound.of(self.z @ whiten, sigma)
 
     def _curvature(self, theta: FloatArray) -> FloatArray:
         sigma = expit(self.z @ theta)
@@ -159,50 +156,6 @@ class LogisticRisk:
         """How many factors 1 + exp(margin) one logarithm can take without overflow."""
         reach = self._longest_row * float(np.sqrt((theta**2).sum(0).max(initial=0.0)))
         return int(np.clip(_SAFE_EXPONENT / (reach + 1), 0, _LARGEST_GROUP))
-
-
-@dataclass(frozen=True)
-class LogisticRadialBound:
-    """Lower bound of the logistic excess loss by |f'''| ≤ f''.
-
-    Per row f(a + b) ≥ f(a) + f'(a) b + f''(a)(e^{−|b|} + |b| − 1). With Σ w_i (b_i·v)² ≤ 1 for
-    unit v this gives, for the non-linear part along every ray (docs/theory.md §3),
-
-        r²/2 − C₃ r³/6                (up to r = 3/(2 C₃), then linearly, by convexity)
-        r² (e^{−ℓr} + ℓr − 1)/(ℓr)²   with ℓ = max_i ‖b_i‖,
-
-    and the larger of the two is used.
-
-    Parameters
-    ----------
-    third_moment : float
-        C₃ with Σ w_i |b_i·v|³ ≤ C₃ for every unit v.
-    lever : float
-        ℓ, the longest whitened row.
-
-    Examples
-    --------
-    >>> bound = LogisticRadialBound(third_moment=1.0, lever=3.0)
-    >>> bound(np.array([0.0, 0.1])).round(6).tolist()
-    [0.0, 0.004833]
-    """
-
-    third_moment: float
-    lever: float
-
-    def __call__(self, radius: FloatArray) -> FloatArray:
-        """Lower bound at each radius, same shape as ``radius``."""
-        turn = 1.5 / self.third_moment if self.third_moment > 0 else np.inf
-        inner = np.minimum(radius, turn)
-        by_moment = inner**2 / 2 - self.third_moment * inner**3 / 6
-        if np.isfinite(turn):
-            by_moment = by_moment + np.maximum(radius - turn, 0.0) * (turn / 4)
-        t = self.lever * np.asarray(radius, dtype=float)
-        safe = np.maximum(t, _SERIES_BELOW)
-        # An alternating series cut after a negative term stays below; the closed form cancels.
-        series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
-        ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
-        return np.maximum(by_moment, radius**2 * ratio)
 
 
 def _softplus_sum(margin: FloatArray, group: int) -> FloatArray:

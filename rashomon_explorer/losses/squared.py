@@ -143,15 +143,19 @@ class SquaredRisk:
         """Hessian (p, p): the Gram matrix, whatever ``theta``."""
         return self.gram
 
-    def radial_bound(self, theta: FloatArray, whiten: FloatArray) -> "QuadraticRadialBound":
-        """Return the exact profile r²/2: the loss is quadratic."""
-        return QuadraticRadialBound()
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> "QuadraticBound":
+        """Return the exact excess r²/2: the loss is quadratic."""
+        return QuadraticBound()
 
 
 @dataclass(frozen=True)
-class QuadraticRadialBound:
+class QuadraticBound:
     """r²/2, attained by every quadratic loss."""
 
-    def __call__(self, radius: FloatArray) -> FloatArray:
+    def radial(self, radius: FloatArray) -> FloatArray:
         """Half the squared radius, same shape as ``radius``."""
         return np.asarray(radius, dtype=float) ** 2 / 2
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Half the squared norm (K,) of whitened points (p, K)."""
+        return np.asarray(np.einsum("ij,ij->j", points, points) / 2)

@@ -44,10 +44,15 @@ def as_baseline(labels: NDArray[np.float64], baseline: int | ArrayLike) -> NDArr
         if not -len(labels) <= baseline < len(labels):
             raise ValueError(f"baseline must be a model below {len(labels)}, got {baseline}")
         return np.asarray(labels[baseline])
-    reference = np.asarray(baseline, dtype=float)
+    try:
+        reference = np.asarray(baseline, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"baseline must be a model's place or its labels: {error}") from error
     if reference.shape != labels.shape[1:]:
         raise ValueError(
             f"baseline must hold one label for each of {labels.shape[1]} rows, got shape "
             f"{reference.shape}"
         )
+    if not np.isfinite(reference).all():
+        raise ValueError("baseline holds NaN or infinity")
     return reference

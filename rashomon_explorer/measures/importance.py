@@ -91,6 +91,10 @@ def permutation_importance(
     targets = np.asarray(y, dtype=float)
     if rows.ndim != 2 or targets.shape != (len(rows),):
         raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
+    if len(rows) == 0:
+        raise ValueError("X must have at least one row")
+    if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
+        raise ValueError("X and y must be finite: remove or impute rows with NaN or infinity")
     if models.link == "logistic" and not np.isin(targets, (0.0, 1.0)).all():
         raise ValueError("y must hold the labels 0 and 1, where 1 is the positive class")
     rng = check_random_state(random_state)
@@ -136,8 +140,8 @@ def importance_spread(importances: ArrayLike, feature_names: Sequence[str]) -> p
 
 
 def _losses(models: RashomonSet | ReleasedSet, rows: FloatArray, targets: FloatArray) -> FloatArray:
-    scores = models.scores(rows)
     if models.link == "logistic":
-        right = np.where(targets == 1, scores, 1 - scores)
-        return np.asarray(-np.log(np.maximum(right, 1e-300)).mean(axis=1))
-    return np.asarray(((scores - targets) ** 2).mean(axis=1) / 2)
+        # From the margins: 1 − p would round a confident model's small p to 0.
+        wrong = np.where(targets == 1, -1.0, 1.0) * models.margins(rows)
+        return np.asarray(np.logaddexp(0.0, wrong).mean(axis=1))
+    return np.asarray(((models.scores(rows) - targets) ** 2).mean(axis=1) / 2)

@@ -1,6 +1,7 @@
 """Privacy as numbers: guarantees, composition, planning and the ledger. Never sees a row."""
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
+from rashomon_explorer.privacy.adaptive import adaptive_epsilon
 from rashomon_explorer.privacy.guarantee import (
     Guarantee,
     approximate,
@@ -23,6 +24,7 @@ __all__ = [
     "LedgerError",
     "Plan",
     "PrivacyLeakWarning",
+    "adaptive_epsilon",
     "affordable_eta",
     "approximate",
     "bounded_range",

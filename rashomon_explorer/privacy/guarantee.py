@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
@@ -36,6 +38,11 @@ class Guarantee:
         Whether the noise came from a seed that its user knows. Such a run is reproducible, and
         private only towards those who cannot know the seed.
 
+    Raises
+    ------
+    ValueError
+        If a number is negative or NaN, or ``approximate_delta`` above 1.
+
     Examples
     --------
     >>> one = bounded_range(eta=0.5)
@@ -43,7 +50,7 @@ class Guarantee:
     0.5
     >>> many = compose([one] * 20)
     >>> many.epsilon(0.0), round(many.epsilon(1e-6), 3)
-    (10.0, 6.461)
+    (10.0, 5.927)
     """
 
     notion: str
@@ -55,10 +62,21 @@ class Guarantee:
     assumptions: tuple[str, ...] = (ADJACENCY,)
     seeded: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that would give budget back, or that no comparison refuses."""
+        check_nonnegative(
+            pure_epsilon=self.pure_epsilon,
+            rho=self.rho,
+            approximate_epsilon=self.approximate_epsilon,
+        )
+        if not 0 <= self.approximate_delta <= 1:
+            raise ValueError(f"approximate_delta must be in [0, 1], got {self.approximate_delta!r}")
+
     @property
     def holds(self) -> bool:
         """Whether anything at all is guaranteed."""
-        return math.isfinite(self.pure_epsilon) or math.isfinite(self.rho)
+        known = math.isfinite(self.pure_epsilon) or math.isfinite(self.rho)
+        return known and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
 
     @property
     def reproducible(self) -> bool:
@@ -136,16 +154,20 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.holds:
             return f"no guarantee: {self.theorem}"
-        parts = []
-        if math.isfinite(self.pure_epsilon) and not self.approximate_delta:
-            parts.append(f"{self.pure_epsilon:.4g}-DP")
-        if math.isfinite(self.rho) and not self.approximate_delta:
-            parts.append(f"{self.rho:.4g}-zCDP")
-        if self.approximate_delta:
-            total = self.approximate_epsilon + self.pure_epsilon
-            parts.append(f"({total:.4g}, {self.approximate_delta:.2g})-DP")
         seed = "; drawn with a known seed: reproducible, not private" if self.seeded else ""
-        return f"{' and '.join(parts)}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        return f"{self._numbers()}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+
+    def _numbers(self) -> str:
+        """Say what holds, in numbers that are rounded up."""
+        if not (self.approximate_epsilon or self.approximate_delta):
+            numbers = [(self.pure_epsilon, "DP"), (self.rho, "zCDP")]
+            return " and ".join(f"{rounded_up(x)}-{n}" for x, n in numbers if math.isfinite(x))
+        delta = rounded_up(self.approximate_delta)
+        if math.isfinite(self.pure_epsilon):
+            return f"({rounded_up(self.approximate_epsilon + self.pure_epsilon)}, {delta})-DP"
+        return (
+            f"({rounded_up(self.approximate_epsilon)}, {delta})-DP with {rounded_up(self.rho)}-zCDP"
+        )
 
 
 def pure(epsilon: float) -> Guarantee:
@@ -157,7 +179,7 @@ def pure(epsilon: float) -> Guarantee:
     0.5
     """
     check_nonnegative(epsilon=epsilon)
-    return Guarantee("pure", "pure DP", pure_epsilon=epsilon, rho=epsilon**2 / 2)
+    return Guarantee("pure", "pure DP", pure_epsilon=epsilon, rho=epsilon * epsilon / 2)
 
 
 def bounded_range(eta: float) -> Guarantee:
@@ -176,7 +198,7 @@ def bounded_range(eta: float) -> Guarantee:
         "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
         "Rogers 2021)",
         pure_epsilon=eta,
-        rho=eta**2 / 8,
+        rho=eta * eta / 8,
     )
 
 
@@ -193,7 +215,7 @@ def zcdp(rho: float) -> Guarantee:
 
 
 def approximate(epsilon: float, delta: float) -> Guarantee:
-    """(ε, δ)-DP.
+    """(ε, δ)-DP; pure for δ = 0.
 
     Examples
     --------
@@ -202,6 +224,8 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
     """
     check_nonnegative(epsilon=epsilon)
     check_delta(delta)
+    if delta == 0:
+        return pure(epsilon)
     return Guarantee(
         "approximate",
         "(ε, δ)-DP",
@@ -224,9 +248,11 @@ def no_guarantee(reason: str) -> Guarantee:
 
 
 def compose(parts: Iterable[Guarantee]) -> Guarantee:
-    """Guarantee of several mechanisms on the same rows, each chosen after seeing the others.
+    """Guarantee of several mechanisms on the same rows, with prices fixed beforehand.
 
-    ε of pure DP, ρ of zCDP and (ε, δ) parts each add up; at a given δ the least bound counts.
+    A mechanism may depend on what the earlier ones returned, its price may not: for prices that
+    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP and
+    (ε, δ) parts each add up; at a given δ the least bound counts.
 
     Parameters
     ----------
@@ -246,36 +272,14 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
     if len(parts) == 1:
         return parts[0]
     theorems = dict.fromkeys(part.theorem for part in parts)
-    return Guarantee(
-        "composition" if all(part.holds for part in parts) else "none",
+    total = Guarantee(
+        "composition",
         f"composition of {len(parts)}: " + ", ".join(theorems) if parts else "nothing spent",
         pure_epsilon=math.fsum(part.pure_epsilon for part in parts),
         rho=math.fsum(part.rho for part in parts),
         approximate_epsilon=math.fsum(part.approximate_epsilon for part in parts),
-        approximate_delta=math.fsum(part.approximate_delta for part in parts),
+        approximate_delta=min(1.0, math.fsum(part.approximate_delta for part in parts)),
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         seeded=any(part.seeded for part in parts),
     )
-
-
-def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1).
-
-    Examples
-    --------
-    >>> check_delta(1e-6)
-    """
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta!r}")
-
-
-def check_nonnegative(**values: float) -> None:
-    """Refuse values that are negative or NaN, by name.
-
-    Examples
-    --------
-    >>> check_nonnegative(epsilon=1.0)
-    """
-    for name, value in values.items():
-        if not value >= 0:
-            raise ValueError(f"{name} must be >= 0, got {value!r}")
+    return total if total.holds else replace(total, notion="none")

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
-from rashomon_explorer.privacy.guarantee import Guarantee, check_delta, check_nonnegative, compose
+from rashomon_explorer.privacy.adaptive import ROUNDING, adaptive_epsilon, takes_delta
+from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 
 _APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
 _SCHEMA_VERSION = 1
 _LOCK_SECONDS = 30.0
-_ROUNDING = 1e-9  # a plan that spends the whole budget must not fail by an ulp
 _SCHEMA = """
 CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL);
 CREATE TABLE entries (
@@ -71,9 +73,10 @@ class Ledger:
     same budget. Only the path is kept: a ledger may be pickled, copied and shared by threads.
 
     What is spent is recomputed from the entries: the less of the pure sum and the zCDP sum at
-    the ledger's δ. Either sum may be used when each charge is chosen after seeing the earlier
-    results: the first bounds the privacy loss outright, the second is a zCDP filter, and where
-    the first holds at the end it contributes nothing to δ (docs/theory.md §4).
+    the ledger's δ. The budget (ε, δ) holds for everything together even when each charge was
+    chosen after seeing the earlier results: the pure sum bounds the privacy loss outright, the
+    zCDP sum is a privacy filter, and where the former holds at the end it contributes nothing to
+    δ (docs/ledger.md).
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         with self._connection() as connection:
             _check_ours(connection, self.path)
 
@@ -126,7 +129,7 @@ class Ledger:
             If the budget is out of range, or only half of it is given.
         """
         budget = _checked_budget(epsilon, delta)
-        path = Path(path)
+        path = Path(path).absolute()
         with _connect(path, create=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
@@ -184,7 +187,7 @@ class Ledger:
     def can_afford(self, guarantee: Guarantee) -> bool:
         """Whether :meth:`reserve` would accept this charge now."""
         budget = self.budget
-        return budget is None or self.epsilon_after(guarantee) <= budget[0] * (1 + _ROUNDING)
+        return budget is None or _within(self.epsilon_after(guarantee), budget)
 
     def reserve(
         self, guarantee: Guarantee, note: str = "", parameters: dict[str, Any] | None = None
@@ -210,7 +213,7 @@ class Ledger:
         BudgetExceededError
             If the budget does not allow it; nothing was written.
         LedgerError
-            If the file cannot be written.
+            If the file cannot be written, or an (ε, δ) charge comes after charges without δ.
         """
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -253,7 +256,7 @@ class Ledger:
             budget = _budget(connection)
         if delta is None:
             delta = budget[1] if budget else 0.0
-        return compose([*parts, *more]).epsilon(delta)
+        return adaptive_epsilon([*parts, *more], delta)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -267,12 +270,16 @@ class Ledger:
 def _connect(path: Path, create: bool) -> Iterator[sqlite3.Connection]:
     if create and not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} does not exist: create it first")
+    mode = "rwc" if create else "rw"
     try:
-        connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode={mode}", timeout=_LOCK_SECONDS, isolation_level=None, uri=True
+        )
     except sqlite3.Error as error:
         raise LedgerError(f"cannot open the ledger {path}: {error}") from error
     try:
-        connection.execute("PRAGMA synchronous = FULL")
+        # EXTRA: after a power cut a reservation that was acknowledged must still be there.
+        connection.execute("PRAGMA synchronous = EXTRA")
         yield connection
     except sqlite3.DatabaseError as error:
         raise LedgerError(f"cannot use the ledger {path}: {error}") from error
@@ -333,8 +340,12 @@ def _entries(connection: sqlite3.Connection) -> list[LedgerEntry]:
         "SELECT id, who, reserved_at, note, parameters, guarantee, committed_at "
         "FROM entries ORDER BY id"
     )
-    return [
-        LedgerEntry(
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: tuple[Any, ...]) -> LedgerEntry:
+    try:
+        return LedgerEntry(
             id=row[0],
             who=row[1],
             when=row[2],
@@ -343,20 +354,32 @@ def _entries(connection: sqlite3.Connection) -> list[LedgerEntry]:
             guarantee=Guarantee.from_dict(json.loads(row[5])),
             state="committed" if row[6] else "reserved",
         )
-        for row in rows
-    ]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise LedgerError(
+            f"charge {row[0]} of the ledger cannot be read, so that nothing can be added to it: "
+            f"{error}"
+        ) from error
 
 
 def _refuse_past(budget: tuple[float, float], spent: list[Guarantee], guarantee: Guarantee) -> None:
     epsilon, delta = budget
-    before = compose(spent).epsilon(delta)
-    after = compose([*spent, guarantee]).epsilon(delta)
-    if after > epsilon * (1 + _ROUNDING):
-        raise BudgetExceededError(
-            f"this would bring the total to ε={after:.4g} at δ={delta:g}, past the budget of "
-            f"ε={epsilon:g}: ε={max(0.0, epsilon - before):.4g} is left. Nothing was drawn and "
-            "nothing was spent; ask for a smaller epsilon or fewer draws"
+    if takes_delta(guarantee) and spent and not takes_delta(spent[0]):
+        raise LedgerError(
+            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already pays "
+            "for their composition: keep (ε, δ) charges in a ledger that begins with one"
         )
+    before = adaptive_epsilon(spent, delta)
+    after = adaptive_epsilon([*spent, guarantee], delta)
+    if not _within(after, budget):
+        raise BudgetExceededError(
+            f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
+            f"of ε={epsilon:g}: ε={rounded_down(max(0.0, epsilon - before))} is left. Nothing was "
+            "drawn and nothing was spent; ask for a smaller epsilon or fewer draws"
+        )
+
+
+def _within(epsilon: float, budget: tuple[float, float]) -> bool:
+    return epsilon <= budget[0] * (1 + ROUNDING)
 
 
 def _now() -> str:
@@ -366,5 +389,5 @@ def _now() -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container user without a name
+    except (KeyError, OSError, ImportError):  # a container user without a name
         return "unknown"

@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, check_delta, compose
+from rashomon_explorer.privacy.checks import check_delta
+from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
 from rashomon_explorer.privacy.hit_rate import expected_excess_bound, guaranteed_hit_rate
+from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,12 @@ def plan(
     --------
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> round(bought.beta), round(bought.hit_rate_bound, 3)
-    (4167, 0.865)
+    (4167, 0.87)
     """
     if not (math.isfinite(psi) and psi >= 0):
         raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
+    if not (math.isfinite(row_norm) and row_norm > 0):
+        raise ValueError(f"row_norm must be finite and > 0, got {row_norm!r}")
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
     eta = affordable_eta(epsilon, delta, n_draws)
     beta = eta / constants.priced_osc
@@ -149,22 +154,25 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int) -> float:
     >>> affordable_eta(4.0, 0.0, 20)
     0.2
     >>> round(affordable_eta(4.0, 1e-6, 20), 3)
-    0.333
+    0.353
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, got {n_draws!r}")
+    if not isinstance(n_draws, Integral) or n_draws < 1:
+        raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")
     check_delta(delta)
 
     def price(eta: float) -> float:
-        return compose([bounded_range(eta)] * n_draws).epsilon(delta)
+        one = bounded_range(eta)
+        return min(n_draws * one.pure_epsilon, zcdp_epsilon(n_draws * one.rho, delta))
 
     low = epsilon / n_draws
-    high = epsilon  # no composition of n draws is cheaper than one
     if price(low) > epsilon:  # the sum of n rounded shares may pass ε by an ulp
         low = math.nextafter(low, 0.0)
-    for _ in range(60):
+    high = 2 * epsilon
+    while price(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
+        high *= 2
+    for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if price(middle) <= epsilon else (low, middle)
     return low

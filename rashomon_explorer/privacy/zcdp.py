@@ -5,12 +5,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+
 # Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
 _LOG_ORDERS = np.linspace(math.log(1e-4), math.log(1e6), 4001)
 _EXCESS = np.exp(_LOG_ORDERS)  # α − 1
 _ORDERS = 1.0 + _EXCESS
 # α·log(1 − 1/α) − log(α − 1), the constant of the conversion
-_OFFSET = _ORDERS * (_LOG_ORDERS - np.log(_ORDERS)) - _LOG_ORDERS
+_OFFSET = -_ORDERS * np.log1p(1 / _EXCESS) - _LOG_ORDERS
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -31,16 +33,24 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     float
         Infinity for δ = 0 unless ρ = 0.
 
+    Raises
+    ------
+    ValueError
+        If ``rho`` or ``delta`` is out of range.
+
     Examples
     --------
     >>> bool(zcdp_epsilon(0.5, 1e-6) <= 0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
     True
     """
+    check_nonnegative(rho=rho)
+    check_delta(delta)
     if rho == 0:
         return 0.0
-    if delta <= 0 or not math.isfinite(rho):
+    if delta == 0 or not math.isfinite(rho):
         return math.inf
-    bounds: NDArray[np.float64] = _ORDERS * rho + (_OFFSET - math.log(delta)) / _EXCESS
+    with np.errstate(over="ignore"):
+        bounds: NDArray[np.float64] = _ORDERS * rho + (_OFFSET - math.log(delta)) / _EXCESS
     return max(0.0, float(bounds.min()))
 
 
@@ -52,9 +62,11 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     >>> round(zcdp_delta(0.5, zcdp_epsilon(0.5, 1e-6)) / 1e-6, 3)
     1.0
     """
-    if rho == 0:
+    check_nonnegative(rho=rho, epsilon=epsilon)
+    if rho == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(rho):
         return 1.0
-    log_delta = _EXCESS * (_ORDERS * rho - epsilon) + _OFFSET
+    with np.errstate(over="ignore"):
+        log_delta = _EXCESS * (_ORDERS * rho - epsilon) + _OFFSET
     return min(1.0, math.exp(min(0.0, float(log_delta.min()))))

@@ -24,17 +24,17 @@ class Draws:
         Models, rounded to the public grid of 2⁻²⁰.
     losses : ndarray of shape (k,)
         Losses of the models as drawn (curator).
-    evaluated : int
-        Models whose loss was evaluated to get them (curator).
+    acceptance : float
+        Draws accepted for each model whose loss was evaluated (curator).
     """
 
     coef: FloatArray
     losses: FloatArray
-    evaluated: int
+    acceptance: float
 
     def first(self, count: int) -> "Draws":
         """Keep the first ``count`` draws."""
-        return Draws(self.coef[:count], self.losses[:count], self.evaluated)
+        return Draws(self.coef[:count], self.losses[:count], self.acceptance)
 
 
 def collect(
@@ -70,12 +70,13 @@ def collect(
     """
     coef = np.empty((0, target.problem.p))
     losses = np.empty(0)
-    evaluated = 0
+    accepted = evaluated = 0
     for batch in sampler.batches(target, rng):
+        accepted += len(batch.losses)
         evaluated += batch.evaluated
         coef = np.concatenate([coef, to_public_grid(batch.theta.T)])[:n_draws]
         losses = np.concatenate([losses, batch.losses])[:n_draws]
-        draws = Draws(coef, losses, evaluated)
+        draws = Draws(coef, losses, accepted / max(1, evaluated))
         stop = report(draws) if report is not None else False
         if stop or len(losses) == n_draws:
             return draws

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.losses import RadialBound
+from rashomon_explorer.losses import ExcessBound
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -31,7 +31,7 @@ class Envelope:
     vectors, curvature : ndarray of shape (p, p) and (p,)
         Eigenvectors and eigenvalues of A.
     least_pad : float
-    bound : RadialBound
+    bound : ExcessBound
     slack : float
         What the numerical minimum and rounding leave out.
     multiplier : float
@@ -44,7 +44,7 @@ class Envelope:
     vectors: FloatArray
     curvature: FloatArray
     least_pad: float
-    bound: RadialBound
+    bound: ExcessBound
     slack: float
     multiplier: float
     ball_radius: float
@@ -63,7 +63,7 @@ class Envelope:
             vectors=vectors,
             curvature=curvature,
             least_pad=pad,
-            bound=problem.radial_bound(minimum.theta, vectors / np.sqrt(curvature + pad)),
+            bound=problem.excess_bound(minimum.theta, vectors / np.sqrt(curvature + pad)),
             slack=minimum.slack + _ROUNDING,
             multiplier=minimum.multiplier,
             ball_radius=problem.domain.radius,
@@ -89,7 +89,7 @@ class Envelope:
     def radial(self, radius: FloatArray, pad: float) -> FloatArray:
         """Lower bound of the excess by r_τ alone; same shape as ``radius``."""
         worst = self.slack + pad / 2 * self.longest_step**2
-        return np.maximum(self.bound(radius) - worst, 0.0)
+        return np.maximum(self.bound.radial(radius) - worst, 0.0)
 
     def floor(self, theta: FloatArray, pad: float) -> FloatArray:
         """Lower bound (K,) of the excess of models (p, K) in the ball, without a look at the rows.
@@ -100,12 +100,25 @@ class Envelope:
         square = np.einsum("ij,ij->j", h, h)
         stretch = np.einsum("ij,i->j", (self.vectors.T @ h) ** 2, self.curvature)
         bounds = [
-            self.bound(np.sqrt(stretch + tau * square)) - tau / 2 * square
+            self.bound.radial(np.sqrt(stretch + tau * square)) - tau / 2 * square
             for tau in {self.least_pad, pad}
         ]
         depth = np.maximum(self.ball_radius**2 - np.einsum("ij,ij->j", theta, theta), 0.0)
         below = self.multiplier / 2 * depth - self.slack
         return np.maximum(np.max(bounds, axis=0) + below, 0.0)
+
+    def sharper_floor(self, theta: FloatArray) -> FloatArray:
+        """Lower bound (K,) by the third and fourth moments along each model's own direction.
+
+        Costs a few thousand operations a model for ten parameters, p⁴/4 in general: worth it
+        where a look at the rows costs more.
+        """
+        h = theta - self.centre[:, None]
+        whitened = (self.vectors.T @ h) * np.sqrt(self.curvature + self.least_pad)[:, None]
+        square = np.einsum("ij,ij->j", h, h)
+        depth = np.maximum(self.ball_radius**2 - np.einsum("ij,ij->j", theta, theta), 0.0)
+        below = self.multiplier / 2 * depth - self.least_pad / 2 * square - self.slack
+        return np.maximum(self.bound.at(whitened) + below, 0.0)
 
     def outer_radius(self, psi: float) -> float:
         """Radius, at the least pad, beyond which no model has an excess of ``psi`` or less."""

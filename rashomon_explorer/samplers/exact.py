@@ -17,10 +17,10 @@ from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
 
-_PROPOSALS_AT_ONCE = 8192
+_PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024
-_MOST_CHUNKS = 64
+_MOST_CHUNKS = 16  # so that refusals, too, leave the Stop button alive
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ExactSampler:
 
     Parameters
     ----------
-    patience : int, default=20_000_000
+    patience : int, default=5_000_000
         Proposals without one accepted draw after which the sampler gives up.
 
     Notes
@@ -42,7 +42,7 @@ class ExactSampler:
     The running time and the acceptance rate depend on the rows: curator information.
     """
 
-    patience: int = 20_000_000
+    patience: int = 5_000_000
     name: str = "exact"
 
     def guarantee(self, plan: Plan) -> Guarantee:
@@ -85,16 +85,19 @@ def _candidates(
 
     Returns them with their floors (k,) and the number proposed; k ≤ size, perhaps 0.
     """
+    chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, 8192))
     thetas, floors, kept, proposed = [], [], 0, 0
-    while kept < size and proposed < _MOST_CHUNKS * _PROPOSALS_AT_ONCE:
-        theta, energy = proposal.draw(_PROPOSALS_AT_ONCE, rng)
+    while kept < size and proposed < _MOST_CHUNKS * chunk:
+        theta, energy = proposal.draw(chunk, rng)
         floor = envelope.floor(theta, proposal.pad)
-        log_ratio = energy - target.beta * np.maximum(floor - target.psi, 0.0)
-        keep = np.log1p(-rng.random(len(log_ratio))) <= log_ratio
+        keep = _accepted(energy - _energy(target, floor), rng)
+        theta, floor = theta[:, keep], floor[keep]
+        sharper = np.maximum(envelope.sharper_floor(theta), floor)
+        keep = _accepted(_energy(target, floor) - _energy(target, sharper), rng)
         thetas.append(theta[:, keep])
-        floors.append(floor[keep])
+        floors.append(sharper[keep])
         kept += int(keep.sum())
-        proposed += _PROPOSALS_AT_ONCE
+        proposed += chunk
     # The rest are independent of those kept: dropping them by place is no bias.
     return np.hstack(thetas)[:, :size], np.concatenate(floors)[:size], proposed
 
@@ -102,17 +105,23 @@ def _candidates(
 def _thin(
     target: GibbsTarget, losses: FloatArray, floor: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    excess = losses - target.problem.minimum.value
+    # A model may lie below the numerical minimum, by no more than its certified gap.
+    excess = np.maximum(losses - target.problem.minimum.value, 0.0)
     below = floor - excess
     if (below > 0).any():
         raise EnvelopeError(
             f"a loss lies {below.max():.2e} below its certified bound: the draws would not be "
             "exact; please report the problem's n, p and settings"
         )
-    log_ratio = -target.beta * (
-        np.maximum(excess - target.psi, 0.0) - np.maximum(floor - target.psi, 0.0)
-    )
-    return np.asarray(np.log1p(-rng.random(len(losses))) <= log_ratio)
+    return _accepted(_energy(target, floor) - _energy(target, excess), rng)
+
+
+def _energy(target: GibbsTarget, excess: FloatArray) -> FloatArray:
+    return target.beta * np.maximum(excess - target.psi, 0.0)
+
+
+def _accepted(log_ratio: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
 
 
 def _hopeless(target: GibbsTarget, refused: int) -> str:

@@ -1,5 +1,7 @@
 """Every loss of the registry: gradients, constants and radial bounds, by definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.losses import LOSSES, SquaredLoss, get_loss
 from rashomon_explorer.losses.blocks import map_row_blocks
-from rashomon_explorer.losses.fourth_moment import third_moment_bound
-from rashomon_explorer.losses.logistic import LogisticRadialBound, LogisticRisk
+from rashomon_explorer.losses.logistic import LogisticRisk
+from rashomon_explorer.losses.moments import FourthMoment, ThirdMoment, outer_squares
 
 NAMED = sorted(LOSSES)
 
@@ -98,52 +100,97 @@ def test_half_the_oscillation_would_be_caught():
     assert attained_oscillation("logistic", 2.5) > 0.5 * get_loss("logistic").oscillation(2.5)
 
 
-def bound_and_loss_on_rays(name, seed):
+def bound_and_loss_on_rays(name, seed, scale=1.0):
     """Certified bound, with its linear part, against the loss along random rays."""
     rng = np.random.default_rng(seed)
     rows, targets = random_rows(name, rng, n=60, p=3)
     empirical = get_loss(name).empirical(rows, targets)
-    theta = rng.standard_normal(3) * rng.uniform(0, 3)
+    theta = rng.standard_normal(3) * rng.uniform(0, 3) * scale
     eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta))
     whiten = vectors / np.sqrt(eigenvalues)
-    bound = empirical.radial_bound(theta, whiten)
-    direction = rng.standard_normal((3, 30))
-    direction /= np.linalg.norm(direction, axis=0)
-    radius = np.repeat(10.0 ** rng.uniform(-3, 1.5, 30), 1)
-    step = whiten @ (direction * radius)
+    bound = empirical.excess_bound(theta, whiten)
+    points = rng.standard_normal((3, 60))
+    points *= 10.0 ** rng.uniform(-3, 1.5, 60) / np.linalg.norm(points, axis=0)
+    step = whiten @ points
     value, gradient = empirical.value_and_gradient(theta[:, None])
     excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
-    return bound, radius, excess
+    return bound, points, excess
 
 
 @pytest.mark.parametrize("name", NAMED)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_the_radial_bound_never_passes_the_loss(name, seed):
-    bound, radius, excess = bound_and_loss_on_rays(name, seed)
-    assert (bound(radius) <= excess + 1e-9 * (1 + excess)).all()
-    assert (np.diff(bound(np.sort(radius))) >= 0).all()
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.1, 1.0, 10.0]))
+def test_the_excess_bound_never_passes_the_loss(name, seed, scale):
+    bound, points, excess = bound_and_loss_on_rays(name, seed, scale)
+    radius = np.linalg.norm(points, axis=0)
+    at, radial = bound.at(points), bound.radial(radius)
+    assert (at <= excess + 1e-9 * (1 + excess)).all()
+    assert (radial <= at * (1 + 1e-12)).all()
+    assert (np.diff(bound.radial(np.linspace(0, 2 * radius.max(), 500))) >= 0).all()
+    assert bound.radial(np.zeros(1))[0] == 0
 
 
-def test_a_radial_bound_with_too_small_a_third_moment_is_caught():
-    bad = 0
-    for seed in range(50):
-        bound, radius, excess = bound_and_loss_on_rays("logistic", seed)
-        spoiled = LogisticRadialBound(bound.third_moment / 4, bound.lever / 4)
-        bad += (spoiled(radius) > excess + 1e-9).any()
-    assert bad > 10
+@pytest.mark.parametrize("part", ["largest_third", "largest_fourth", "cubic", "lever"])
+def test_each_part_of_the_radial_bound_is_needed_in_full(part):
+    """A part made too small must be caught when it decides; the others are switched off."""
+    huge = {"largest_third": 1e9, "largest_fourth": 1e9, "cubic": 1e9, "lever": 1e9}
+    decides = {"largest_third": {"largest_fourth"}, "largest_fourth": {"largest_third"}}
+    kept = {part, *decides.get(part, set())}
+    caught = 0
+    for seed in range(60):
+        bound, points, excess = bound_and_loss_on_rays("logistic", seed)
+        off = {name: value for name, value in huge.items() if name not in kept}
+        if part in ("cubic", "lever"):
+            off.pop("largest_third"), off.pop("largest_fourth")
+            off |= {"third": None, "fourth": None}
+        spoiled = replace(bound, **off, **{part: getattr(bound, part) / 20})
+        radius = np.linalg.norm(points, axis=0)
+        assert (replace(bound, **off).radial(radius) <= excess + 1e-9 * (1 + excess)).all()
+        caught += (spoiled.radial(radius) > excess + 1e-9 * (1 + excess)).any()
+    assert caught > 5
+
+
+def test_the_bound_is_right_to_third_order():
+    bound, points, _ = bound_and_loss_on_rays("logistic", 3)
+    rng = np.random.default_rng(3)
+    rows, targets = random_rows("logistic", rng, n=60, p=3)
+    theta = rng.standard_normal(3) * rng.uniform(0, 3)
+    empirical = get_loss("logistic").empirical(rows, targets)
+    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta))
+    small = points / np.linalg.norm(points, axis=0) * 0.05
+    step = (vectors / np.sqrt(eigenvalues)) @ small
+    value, gradient = empirical.value_and_gradient(theta[:, None])
+    excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
+    assert np.abs(excess - bound.at(small)).max() < 0.05**4 * (1 + bound.largest_fourth)
 
 
 @given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
-def test_the_third_moment_bound_covers_every_direction(seed, p):
+def test_moments_are_their_sums_and_their_suprema_cover_every_direction(seed, p):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((30, p)) * rng.exponential(1.0, (30, 1))
-    weights = rng.random(30)
-    second = (rows * weights[:, None]).T @ rows
-    rows /= np.sqrt(np.linalg.eigvalsh(second)[-1])  # now Σ w (b·v)² ≤ 1
-    directions = rng.standard_normal((p, 500))
-    directions /= np.linalg.norm(directions, axis=0)
-    third = weights @ np.abs(rows @ directions) ** 3
-    assert third.max() <= third_moment_bound(rows, weights)
+    weights, signed = rng.random(30), rng.standard_normal(30)
+    points = rng.standard_normal((p, 500))
+    points /= np.linalg.norm(points, axis=0)
+    third, fourth = ThirdMoment.of(rows, signed), FourthMoment.of(rows, weights)
+    np.testing.assert_allclose(third.at(points), signed @ (rows @ points) ** 3, atol=1e-9)
+    np.testing.assert_allclose(fourth.at(points), weights @ (rows @ points) ** 4, rtol=1e-6)
+    assert np.abs(third.at(points)).max() <= third.supremum()
+    assert fourth.at(points).max() <= fourth.supremum() * (1 + 1e-9)
+
+
+def test_outer_squares_are_an_isometry():
+    u, v = np.random.default_rng(0).standard_normal((2, 4, 1))
+    inner = outer_squares(u).ravel() @ outer_squares(v).ravel()
+    assert inner == pytest.approx(float(u.ravel() @ v.ravel()) ** 2)
+
+
+def test_many_parameters_fall_back_on_the_lever():
+    rng = np.random.default_rng(0)
+    rows, targets = random_rows("logistic", rng, n=200, p=70)
+    empirical = get_loss("logistic").empirical(rows, targets)
+    bound = empirical.excess_bound(np.zeros(70), np.eye(70))
+    assert bound.fourth is None
+    points = rng.standard_normal((70, 5))
+    assert (bound.at(points) == bound.radial(np.linalg.norm(points, axis=0))).all()
 
 
 @pytest.mark.parametrize("reach", [1.0, 50.0, 500.0, 5000.0])

@@ -1,0 +1,118 @@
+"""Third and fourth moments of weighted rows in every direction, with certified upper bounds."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer.losses.base import FloatArray
+
+LARGEST_SPECTRUM = 64  # p(p+1)/2 = 2,080 columns; beyond, the eigenproblem takes minutes
+_ROWS_AT_ONCE = 4096
+_ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
+
+
+@dataclass(frozen=True)
+class FourthMoment:
+    """The form Σ w_i (b_i·v)⁴, w_i ≥ 0, as a quadratic form of vvᵀ.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (q, q), q = p(p+1)/2
+        Σ w_i B_i B_iᵀ with B_i the coordinates of b_i b_iᵀ; see :func:`outer_squares`.
+    p : int
+
+    Examples
+    --------
+    >>> form = FourthMoment.of(np.array([[1.0], [-2.0]]), np.array([0.2, 0.2]))
+    >>> round(form.supremum(), 6), form.at(np.array([[2.0]])).round(6).tolist()
+    (3.4, [54.4])
+    """
+
+    gram: FloatArray
+    p: int
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray) -> "FourthMoment":
+        """Form of rows (n, p) with nonnegative weights (n,)."""
+        p = rows.shape[1]
+        gram = np.zeros((p * (p + 1) // 2,) * 2)
+        for low in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(low, low + _ROWS_AT_ONCE)
+            squares = outer_squares(rows[part].T) * np.sqrt(weights[part])
+            gram += squares @ squares.T
+        return cls(gram, p)
+
+    def at(self, points: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+        """Σ w_i (b_i·u)⁴ for each column u of ``points`` (p, K); shape (K,)."""
+        squares = outer_squares(points) if squares is None else squares
+        return np.maximum(np.einsum("ij,ij->j", squares, self.gram @ squares), 0.0) * _ROUNDING
+
+    def supremum(self) -> float:
+        """Upper bound of the form over unit vectors.
+
+        With vvᵀ = I/p + S, S traceless and ‖S‖_F² = 1 − 1/p, t the coordinates of I and P the
+        projection off t, it is at most tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p)
+        (own derivation, docs/theory.md §3).
+        """
+        identity = outer_squares(np.eye(self.p)).sum(axis=1)
+        off = np.eye(len(identity)) - np.outer(identity, identity) / self.p
+        on_identity = self.gram @ identity
+        rest = 1 - 1 / self.p
+        top = max(0.0, float(np.linalg.eigvalsh(off @ self.gram @ off)[-1]))
+        cross = float(np.linalg.norm(off @ on_identity)) * math.sqrt(rest)
+        total = float(identity @ on_identity)
+        return (total / self.p**2 + 2 / self.p * cross + top * rest) * _ROUNDING
+
+
+@dataclass(frozen=True)
+class ThirdMoment:
+    """The form Σ κ_i (b_i·v)³ with weights of either sign.
+
+    Parameters
+    ----------
+    unfolded : ndarray of shape (q, p)
+        Σ κ_i B_i b_iᵀ.
+
+    Examples
+    --------
+    >>> form = ThirdMoment.of(np.array([[1.0], [-2.0]]), np.array([0.5, 0.5]))
+    >>> round(form.supremum(), 6), form.at(np.array([[1.0]])).tolist()
+    (3.5, [-3.5])
+    """
+
+    unfolded: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
+        """Form of rows (n, p) with weights (n,)."""
+        p = rows.shape[1]
+        unfolded = np.zeros((p * (p + 1) // 2, p))
+        for low in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(low, low + _ROWS_AT_ONCE)
+            unfolded += outer_squares(rows[part].T) @ (rows[part] * weights[part, None])
+        return cls(unfolded)
+
+    def at(self, points: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+        """Σ κ_i (b_i·u)³ for each column u of ``points`` (p, K); shape (K,)."""
+        squares = outer_squares(points) if squares is None else squares
+        return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))
+
+    def supremum(self) -> float:
+        """Upper bound of the form over unit vectors: the unfolding's largest singular value."""
+        return float(np.linalg.norm(self.unfolded, 2)) * _ROUNDING
+
+
+def outer_squares(points: FloatArray) -> FloatArray:
+    """Coordinates (q, K) of uuᵀ for each column u of ``points`` (p, K), as an isometry.
+
+    Off-diagonal entries carry √2, so that inner products are those of the matrices.
+
+    Examples
+    --------
+    >>> outer_squares(np.array([[3.0], [4.0]])).ravel().round(3).tolist()
+    [9.0, 16.971, 16.0]
+    """
+    rows, columns = np.triu_indices(len(points))
+    scale = np.where(rows == columns, 1.0, math.sqrt(2.0))
+    return points[rows] * points[columns] * scale[:, None]

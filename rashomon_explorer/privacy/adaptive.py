@@ -1,0 +1,59 @@
+"""What may be claimed of charges that were each chosen after seeing the earlier results."""
+
+import math
+from collections.abc import Sequence
+
+from rashomon_explorer.privacy.guarantee import Guarantee, compose
+
+ROUNDING = 1e-9  # of a budget: a plan that spends all of it must not fail by an ulp
+
+
+def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
+    """Total ε of adaptively chosen charges, as a stopping rule may use it.
+
+    Charges are admitted as long as this stays within ε; then everything that was admitted is
+    (ε, δ)-DP, although both which charges came and how many depended on the results
+    (docs/ledger.md). Without (ε, δ) parts it is the less of the pure sum and of the zCDP sum at
+    δ. (ε, δ) parts leave no δ for zCDP: which of the two δ pays for has to be settled before
+    anything is seen, so it is settled by the first charge.
+
+    Parameters
+    ----------
+    charges : sequence of Guarantee
+        In the order in which they were reserved.
+    delta : float
+        δ in [0, 1).
+
+    Returns
+    -------
+    float
+        Infinity if nothing can be claimed.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import approximate, bounded_range, pure
+    >>> round(adaptive_epsilon([bounded_range(eta=0.1)] * 100, 1e-6), 3)
+    2.419
+    >>> adaptive_epsilon([approximate(1.0, 1e-7), pure(0.5)], 1e-6)
+    1.5
+    >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
+    inf
+    """
+    total = compose(charges)
+    if not takes_delta(total):
+        return total.epsilon(delta)
+    if not takes_delta(charges[0]) or total.approximate_delta > delta * (1 + ROUNDING):
+        return math.inf
+    return total.approximate_epsilon + total.pure_epsilon
+
+
+def takes_delta(guarantee: Guarantee) -> bool:
+    """Whether the guarantee has an (ε, δ) part.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import approximate, zcdp
+    >>> takes_delta(approximate(1.0, 1e-6)), takes_delta(zcdp(0.1))
+    (True, False)
+    """
+    return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0

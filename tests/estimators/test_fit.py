@@ -1,0 +1,307 @@
+"""What a fitted estimator says and predicts, against its draws."""
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import CuratorOnlyError, RowsClippedWarning
+
+FloatArray = NDArray[np.float64]
+Estimator = RashomonClassifier | RashomonRegressor
+
+KINDS = [RashomonClassifier, RashomonRegressor]
+EASY: dict[str, Any] = {"epsilon": 40.0, "n_draws": 5}
+
+
+@pytest.fixture
+def fitted(X: FloatArray, labels: FloatArray) -> RashomonClassifier:
+    return RashomonClassifier(**EASY, random_state=0).fit(X, labels)
+
+
+@pytest.fixture
+def regression(X: FloatArray, targets: FloatArray) -> RashomonRegressor:
+    model = RashomonRegressor(**EASY, target_bounds=(-20, 80), random_state=0)
+    return model.fit(X, 30 + 50 * targets)
+
+
+def probabilities(model: RashomonClassifier, rows: FloatArray) -> FloatArray:
+    coef = model.rashomon_set_.coef
+    return np.array([[expit(c[:-1] @ x + c[-1]) for x in rows] for c in coef])
+
+
+class TestClassifier:
+    def test_probability_is_the_mean_over_draws(
+        self, fitted: RashomonClassifier, X: FloatArray
+    ) -> None:
+        each = probabilities(fitted, X)
+        proba = fitted.predict_proba(X)
+        assert np.allclose(proba[:, 1], each.mean(axis=0))
+        assert np.allclose(proba.sum(axis=1), 1.0)
+        assert np.allclose(fitted.decision_function(X), logit(each.mean(axis=0)))
+        assert np.array_equal(fitted.predict(X), (proba[:, 1] > 0.5).astype(int))
+
+    def test_each_draw_predicts_its_own_label(
+        self, fitted: RashomonClassifier, X: FloatArray
+    ) -> None:
+        each = fitted.predict_each(X)
+        assert each.shape == (5, len(X))
+        assert np.array_equal(each, (probabilities(fitted, X) > 0.5).astype(int))
+        assert np.array_equal(each, fitted.rashomon_set_.labels(X))
+
+    def test_spread_is_the_standard_deviation_over_draws(
+        self, fitted: RashomonClassifier, X: FloatArray
+    ) -> None:
+        each = probabilities(fitted, X)
+        expected = np.sqrt(((each - each.mean(axis=0)) ** 2).mean(axis=0))
+        assert np.allclose(fitted.decision_spread(X), expected)
+
+    def test_the_mean_model(self, fitted: RashomonClassifier) -> None:
+        mean = fitted.rashomon_set_.coef.mean(axis=0)
+        assert fitted.coef_.shape == (1, 3)
+        assert np.array_equal(np.append(fitted.coef_[0], fitted.intercept_), mean)
+
+    def test_one_draw_is_a_logistic_regression(self, X: FloatArray, labels: FloatArray) -> None:
+        model = RashomonClassifier(epsilon=5.0, n_draws=1, random_state=0).fit(X, labels)
+        margins = X @ model.coef_[0] + model.intercept_
+        assert np.allclose(logit(model.predict_proba(X)[:, 1]), margins)
+        assert (model.decision_spread(X) == 0).all()
+
+    def test_long_rows_are_shortened_in_predict_as_in_fit(self, fitted: RashomonClassifier) -> None:
+        row = np.array([[0.6, 0.0, 0.8]])
+        assert np.allclose(fitted.predict_proba(row), fitted.predict_proba(1000 * row))
+
+    @pytest.mark.parametrize("names", [("no", "yes"), (False, True), (-7, 3)])
+    def test_any_two_labels(
+        self, X: FloatArray, labels: FloatArray, names: tuple[Any, Any]
+    ) -> None:
+        named = np.array(names)[labels]
+        plain = RashomonClassifier(**EASY, random_state=0).fit(X, labels)
+        model = RashomonClassifier(**EASY, random_state=0).fit(X, named)
+        assert list(model.classes_) == list(names)
+        assert np.array_equal(model.rashomon_set_.coef, plain.rashomon_set_.coef)
+        assert np.array_equal(model.predict(X), np.array(names)[plain.predict(X)])
+        assert np.array_equal(model.predict_each(X), np.array(names)[plain.predict_each(X)])
+
+    def test_learns_what_there_is_to_learn(self, X: FloatArray, labels: FloatArray) -> None:
+        good = RashomonClassifier(epsilon=500.0, n_draws=3, random_state=0).fit(X, labels)
+        assert good.score(X, labels) > 0.85
+        flipped = RashomonClassifier(epsilon=500.0, n_draws=3, random_state=0).fit(X, 1 - labels)
+        assert flipped.score(X, labels) < 0.15
+
+
+class TestRegressor:
+    def test_prediction_is_the_mean_over_draws_and_linear(
+        self, regression: RashomonRegressor, X: FloatArray
+    ) -> None:
+        coef = regression.rashomon_set_.coef
+        each = np.array([[30 + 50 * (c[:-1] @ x + c[-1]) for x in X] for c in coef])
+        assert np.allclose(regression.predict_each(X), each)
+        assert np.allclose(regression.predict(X), each.mean(axis=0))
+        assert np.allclose(X @ regression.coef_ + regression.intercept_, each.mean(axis=0))
+        assert np.allclose(regression.decision_spread(X), each.std(axis=0))
+
+    def test_only_the_place_within_the_bounds_counts(
+        self, regression: RashomonRegressor, X: FloatArray, targets: FloatArray
+    ) -> None:
+        plain = RashomonRegressor(**EASY, random_state=0).fit(X, targets)
+        assert np.allclose(plain.rashomon_set_.coef, regression.rashomon_set_.coef, atol=1e-5)
+
+    def test_targets_beyond_the_bounds_are_clipped(
+        self, X: FloatArray, targets: FloatArray
+    ) -> None:
+        wild = targets.copy()
+        wild[:5], held = 1e6, targets.copy()
+        held[:5] = 1.0
+        one, other = (RashomonRegressor(**EASY, random_state=0).fit(X, y) for y in (wild, held))
+        assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
+
+    @pytest.mark.parametrize(
+        "bounds", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0), (0.0, 1.0, 2.0)]
+    )
+    def test_bad_bounds_are_refused(self, X: FloatArray, targets: FloatArray, bounds: Any) -> None:
+        with pytest.raises(ValueError, match="target_bounds must be"):
+            RashomonRegressor(target_bounds=bounds).fit(X, targets)
+
+    def test_learns_what_there_is_to_learn(self, X: FloatArray, targets: FloatArray) -> None:
+        model = RashomonRegressor(epsilon=2000.0, psi=1e-4, n_draws=3, random_state=0)
+        assert model.fit(X, targets).score(X, targets) > 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestBoth:
+    def test_the_plan_reads_no_row_and_is_kept(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        model = kind(**EASY, random_state=0)
+        before = model.plan(*X.shape)
+        model.fit(X, labels)
+        assert model.plan_ == before
+        assert model.plan_.guarantee.epsilon(1e-6) <= 40.0
+        assert model.guarantee_.epsilon(1e-6) == before.guarantee.epsilon(1e-6)
+        assert (before.n, before.p) == (len(X), 4)
+
+    def test_a_seed_repeats_and_says_so(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        one, again, other = (kind(**EASY, random_state=s).fit(X, labels) for s in (3, 3, 4))
+        assert np.array_equal(one.rashomon_set_.coef, again.rashomon_set_.coef)
+        assert not np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
+        assert one.guarantee_.reproducible
+        assert "reproducible, not private" in str(one.guarantee_)
+
+    def test_a_shared_random_state_moves_on(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        shared = np.random.RandomState(0)
+        one, other = (kind(**EASY, random_state=shared).fit(X, labels) for _ in range(2))
+        assert not np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
+        assert one.guarantee_.reproducible
+
+    def test_without_a_seed_every_fit_differs_whatever_numpy_was_told(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        fits = []
+        for _ in range(2):
+            np.random.seed(0)
+            fits.append(kind(**EASY).fit(X, labels))
+        assert not np.array_equal(fits[0].rashomon_set_.coef, fits[1].rashomon_set_.coef)
+        assert not fits[0].guarantee_.reproducible
+
+    def test_draws_are_distinct_and_lie_in_the_ball_on_the_public_grid(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        model = kind(epsilon=40.0, n_draws=40, random_state=0).fit(X, labels)
+        coef = model.rashomon_set_.coef
+        assert len({tuple(c) for c in coef}) == 40
+        assert (np.linalg.norm(coef, axis=1) <= model.radius + 4e-6).all()
+        assert np.array_equal(coef * 2**20, np.round(coef * 2**20))
+
+    def test_a_frame_gives_the_same_draws_and_its_names(
+        self, kind: type[Estimator], X: FloatArray, frame: pd.DataFrame, labels: FloatArray
+    ) -> None:
+        plain, named = (kind(**EASY, random_state=0).fit(rows, labels) for rows in (X, frame))
+        assert np.array_equal(plain.rashomon_set_.coef, named.rashomon_set_.coef)
+        assert named.rashomon_set_.feature_names == ("age", "income", "debt", "intercept")
+        assert plain.rashomon_set_.feature_names == ("x0", "x1", "x2", "intercept")
+        assert np.array_equal(named.predict(frame), plain.predict(X))
+        with pytest.raises(ValueError, match="feature names should match"):
+            named.predict(frame[["debt", "age", "income"]])
+
+    def test_order_of_rows_changes_only_rounding(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        order = np.random.default_rng(0).permutation(len(X))
+        one = kind(**EASY, random_state=0).fit(X, labels)
+        other = kind(**EASY, random_state=0).fit(X[order], labels[order])
+        assert np.allclose(one.rashomon_set_.coef, other.rashomon_set_.coef, atol=1e-4)
+
+    def test_pickle(self, kind: type[Estimator], X: FloatArray, labels: FloatArray) -> None:
+        model = kind(**EASY, random_state=0).fit(X, labels)
+        twin = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(twin.predict(X), model.predict(X))
+        assert twin.guarantee_ == model.guarantee_
+
+    def test_clone_forgets_the_draws(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        model = kind(**EASY, random_state=0).fit(X, labels)
+        assert not hasattr(clone(model), "rashomon_set_")
+        assert clone(model).get_params() == model.get_params()
+
+    def test_in_a_pipeline_and_cross_validated(
+        self, kind: type[Estimator], frame: pd.DataFrame, labels: FloatArray
+    ) -> None:
+        bounds = {"age": (-1, 1), "income": (-1, 1), "debt": (-1, 1)}
+        pipe = make_pipeline(PublicBoundsScaler(bounds), kind(**EASY, random_state=0))
+        assert cross_val_predict(pipe, frame, labels, cv=3).shape == (len(frame),)
+        pipe.fit(frame, labels).predict(frame)
+
+    def test_settings_are_not_changed_by_fit(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        model = kind(**EASY, random_state=0)
+        before = model.get_params()
+        assert model.fit(X, labels).get_params() == before
+
+    def test_rows_are_left_alone(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        long, kept = 10 * X, 10 * X
+        with pytest.warns(RowsClippedWarning, match="PublicBoundsScaler"):
+            kind(**EASY, random_state=0).fit(long, labels)
+        assert np.array_equal(long, kept)
+
+    def test_hit_and_run_has_no_guarantee_and_is_not_released(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
+    ) -> None:
+        model = kind(n_draws=4, sampler="hit_and_run", random_state=0).fit(X, labels)
+        assert model.rashomon_set_.hit_rate == 1.0
+        assert not model.guarantee_.holds
+        assert model.guarantee_.epsilon(1e-6) == math.inf
+        with pytest.raises(CuratorOnlyError, match="cannot be released"):
+            model.rashomon_set_.release()
+
+    @pytest.mark.parametrize(
+        ("setting", "name"),
+        [
+            ({"n_draws": 0}, "n_draws"),
+            ({"n_draws": 1.5}, "n_draws"),
+            ({"psi": -0.1}, "psi"),
+            ({"epsilon": 0}, "epsilon"),
+            ({"epsilon": math.nan}, "epsilon"),
+            ({"epsilon": math.inf}, "epsilon"),
+            ({"psi": math.inf}, "psi"),
+            ({"delta": 1.0}, "delta"),
+            ({"radius": 0}, "radius"),
+            ({"radius": math.inf}, "radius"),
+            ({"row_norm": 0}, "row_norm"),
+            ({"row_norm": math.inf}, "row_norm"),
+            ({"ridge": -1}, "ridge"),
+            ({"ridge": math.inf}, "ridge"),
+            ({"sampler": "magic"}, "sampler"),
+            ({"ledger": 7}, "ledger"),
+            ({"random_state": "dice"}, "random_state"),
+        ],
+    )
+    def test_bad_settings_are_refused_by_name(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        setting: dict[str, Any],
+        name: str,
+    ) -> None:
+        with pytest.raises(ValueError, match=name):
+            kind(**setting).fit(X, labels)
+
+    def test_nan_is_refused(self, kind: type[Estimator], X: FloatArray, labels: FloatArray) -> None:
+        broken = X.copy()
+        broken[3, 1] = np.nan
+        with pytest.raises(ValueError, match="contains NaN"):
+            kind().fit(broken, labels)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (lambda y: np.zeros_like(y), "one class"),
+        (lambda y: np.arange(len(y)) % 3, "Only binary classification is supported"),
+        (lambda y: y + 0.5 * np.random.default_rng(0).random(len(y)), "[Uu]nknown label type"),
+    ],
+)
+def test_labels_that_are_not_two_classes_are_refused(
+    X: FloatArray, labels: FloatArray, y: Callable[[FloatArray], FloatArray], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        RashomonClassifier().fit(X, y(labels))

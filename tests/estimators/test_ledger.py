@@ -1,0 +1,161 @@
+"""Estimators charge before they look, once a fit, and never for what has no guarantee."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.estimators import base
+from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
+from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
+
+FloatArray = NDArray[np.float64]
+Estimator = RashomonClassifier | RashomonRegressor
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.ledger"
+
+
+def explode(*args: object, **options: object) -> None:
+    raise AssertionError("the rows were read")
+
+
+@pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
+class TestCharge:
+    def test_every_fit_is_charged_and_committed(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
+    ) -> None:
+        ledger = Ledger.open(path, epsilon=10.0, delta=1e-6)
+        model = kind(epsilon=2.0, n_draws=3, ledger=path, random_state=0).fit(X, labels)
+        assert ledger.spent() == pytest.approx(2.0)
+        model.fit(X, labels)
+        clone(model).fit(X, labels)
+        entries = ledger.entries()
+        assert [entry.state for entry in entries] == ["committed"] * 3
+        assert entries[0].guarantee == model.guarantee_
+        assert entries[0].parameters["beta"] == model.plan_.beta
+        assert entries[0].note.startswith(f"{kind.__name__}, 3 draws")
+
+    def test_predicting_is_free(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
+    ) -> None:
+        model = kind(n_draws=3, ledger=path, random_state=0).fit(X, labels)
+        model.predict(X), model.predict_each(X), model.decision_spread(X), model.score(X, labels)
+        model.plan(1000, 3)
+        assert len(Ledger(path).entries()) == 1
+
+    def test_past_the_budget_no_row_is_read(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(base, "Problem", explode)
+        ledger = Ledger.open(path, epsilon=1.0, delta=1e-6)
+        model = kind(epsilon=1.5, ledger=path)
+        with pytest.raises(BudgetExceededError, match="ε=1 is left"):
+            model.fit(X, labels)
+        assert ledger.entries() == []
+        assert not hasattr(model, "rashomon_set_")
+
+    def test_the_charge_is_written_before_the_rows_are_read(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(base, "Problem", explode)
+        with pytest.raises(AssertionError, match="the rows were read"):
+            kind(epsilon=1.5, delta=1e-6, ledger=path).fit(X, labels)
+        (entry,) = Ledger(path).entries()
+        assert entry.state == "reserved"
+        assert entry.guarantee.epsilon(1e-6) == pytest.approx(1.5)
+
+    def test_a_sampler_that_fails_leaves_its_charge_reserved(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        class Failing(ExactSampler):
+            def batches(self, *args: Any) -> Iterator[Batch]:
+                yield next(super().batches(*args))
+                raise SamplerError("out of luck")
+
+        monkeypatch.setitem(SAMPLERS, "exact", Failing)
+        with pytest.raises(SamplerError, match="out of luck"):
+            kind(n_draws=10**5, ledger=path).fit(X, labels)
+        assert [entry.state for entry in Ledger(path).entries()] == ["reserved"]
+
+    def test_the_curators_look_is_not_charged(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
+    ) -> None:
+        Ledger.open(path, epsilon=1e-9)
+        kind(sampler="hit_and_run", n_draws=3, ledger=path, random_state=0).fit(X, labels)
+        assert Ledger(path).entries() == []
+
+    @pytest.mark.parametrize("given", [str, Path, Ledger.open])
+    def test_a_ledger_by_path_or_by_itself(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        given: Callable[[Path], Any],
+    ) -> None:
+        kind(n_draws=2, ledger=given(path), random_state=0).fit(X, labels)
+        assert len(Ledger(path).entries()) == 1
+
+    def test_another_file_is_refused_before_the_rows_are_read(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(base, "Problem", explode)
+        path.write_text("not a ledger " * 100)
+        with pytest.raises(LedgerError):
+            kind(ledger=path).fit(X, labels)
+
+
+def test_a_grid_search_charges_every_fit_of_every_worker(
+    X: FloatArray, labels: FloatArray, path: Path
+) -> None:
+    ledger = Ledger.open(path, epsilon=100.0, delta=1e-6)
+    search = GridSearchCV(
+        RashomonClassifier(epsilon=1.0, delta=0.0, n_draws=2, ledger=path, random_state=0),
+        {"psi": [0.01, 0.05]},
+        cv=2,
+        n_jobs=2,
+    )
+    search.fit(X, labels)
+    assert [entry.state for entry in ledger.entries()] == ["committed"] * 5
+    assert ledger.spent(0.0) == pytest.approx(5.0)
+    assert {entry.parameters["psi"] for entry in ledger.entries()} == {0.01, 0.05}
+    assert len({entry.who for entry in ledger.entries()}) >= 2
+
+
+def test_a_cross_validation_stops_where_the_budget_ends(
+    X: FloatArray, labels: FloatArray, path: Path
+) -> None:
+    ledger = Ledger.open(path, epsilon=2.5)
+    model = RashomonClassifier(epsilon=1.0, delta=0.0, n_draws=2, ledger=ledger, random_state=0)
+    with pytest.raises(BudgetExceededError):
+        cross_val_score(model, X, labels, cv=3, error_score="raise")
+    assert len(ledger.entries()) == 2

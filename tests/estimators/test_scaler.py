@@ -1,0 +1,98 @@
+"""The scaler maps declared ranges into the unit ball and learns nothing."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.typing import NDArray
+
+from rashomon_explorer import PublicBoundsScaler
+from rashomon_explorer.problem import clip_rows
+
+FloatArray = NDArray[np.float64]
+
+ROWS = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(-1e9, 1e9)
+)
+RANGES = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda r: (r[0], r[0] + r[1]))
+
+
+@given(ROWS, RANGES)
+def test_every_row_lies_in_the_unit_ball(rows: FloatArray, bounds: tuple[float, float]) -> None:
+    scaled = PublicBoundsScaler(bounds).fit_transform(rows)
+    assert (np.linalg.norm(scaled, axis=1) <= 1 + 1e-12).all()
+
+
+@pytest.mark.parametrize("p", range(1, 60))
+def test_corners_are_not_taken_for_rows_that_are_too_long(p: int) -> None:
+    """Rows of 0/1 features all lie on the sphere: rounding must not report them as clipped."""
+    corners = np.random.default_rng(p).integers(0, 2, (40, p)).astype(float)
+    scaled = PublicBoundsScaler((0, 1)).fit_transform(corners)
+    assert clip_rows(scaled, 1.0)[1] == 0.0
+
+
+@given(ROWS)
+def test_rows_within_their_range_come_back(rows: FloatArray) -> None:
+    scaler = PublicBoundsScaler((-1e9, 1e9)).fit(rows)
+    assert np.allclose(scaler.inverse_transform(scaler.transform(rows)), rows, rtol=1e-9, atol=1e-3)
+
+
+@given(ROWS)
+def test_values_beyond_their_range_are_held_at_it(rows: FloatArray) -> None:
+    scaler = PublicBoundsScaler((-1, 1)).fit(rows)
+    inside = np.clip(rows, -1, 1)
+    assert np.array_equal(scaler.transform(rows), scaler.transform(inside))
+
+
+def test_nothing_is_learnt_from_the_rows() -> None:
+    one = PublicBoundsScaler((-5, 5)).fit(np.zeros((3, 2)))
+    other = PublicBoundsScaler((-5, 5)).fit(np.full((9, 2), 4.0))
+    assert np.array_equal(one.middle_, other.middle_)
+    assert np.array_equal(one.half_width_, other.half_width_)
+
+
+def test_ranges_by_name_follow_the_columns() -> None:
+    frame = pd.DataFrame({"debt": [0.0, 10.0], "age": [20.0, 60.0]})
+    bounds = {"age": (20, 60), "debt": (0, 10), "unused": (0, 1)}
+    scaled = PublicBoundsScaler(bounds).fit_transform(frame)
+    assert np.allclose(scaled, np.array([[-1, -1], [1, 1]]) / math.sqrt(2))
+
+
+def test_names_are_kept() -> None:
+    frame = pd.DataFrame({"age": [30.0], "debt": [1.0]})
+    scaler = PublicBoundsScaler((0, 100)).set_output(transform="pandas")
+    assert list(scaler.fit_transform(frame).columns) == ["age", "debt"]
+    assert list(scaler.get_feature_names_out()) == ["age", "debt"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"age": (0, 1)}, "no bounds are declared for debt"),
+        ({}, "no bounds are declared for age, debt"),
+        ({"age": (0, 1), "debt": (1, 1)}, "bounds of column 'debt' must be finite with low < high"),
+        ([(0, 1), (2, 1)], "bounds of column 'debt'"),
+        ([(0, 1), (0, math.inf)], "bounds of column 'debt'"),
+        ([(0, 1), (math.nan, 1)], "bounds of column 'debt'"),
+        ([(0, 1)], "each of 2 features, got an array of shape"),
+        ([(0, 1, 2), (0, 1, 2)], "each of 2 features"),
+    ],
+)
+def test_bad_ranges_are_refused(bounds: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PublicBoundsScaler(bounds).fit(pd.DataFrame({"age": [1.0], "debt": [1.0]}))
+
+
+def test_ranges_by_name_need_names() -> None:
+    with pytest.raises(ValueError, match="bounds by name need a DataFrame"):
+        PublicBoundsScaler({"age": (0, 1)}).fit([[1.0]])
+
+
+def test_a_column_without_a_name_is_named_by_its_place() -> None:
+    with pytest.raises(ValueError, match="bounds of feature 1"):
+        PublicBoundsScaler([(0, 1), (1, 0)]).fit([[1.0, 1.0]])

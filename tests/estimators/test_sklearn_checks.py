@@ -1,0 +1,63 @@
+"""scikit-learn's own checks, with no expected failure and none skipped for want of a setting."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_param_validation,
+    check_set_output_transform,
+    check_set_output_transform_pandas,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
+
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+
+# The checks feed rows of any length, which is what the warning is about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:more than half of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
+)
+Check = Callable[..., None]
+
+ESTIMATORS = [
+    RashomonClassifier(),
+    RashomonClassifier(sampler="hit_and_run", random_state=0),
+    RashomonRegressor(),
+    RashomonRegressor(sampler="hit_and_run", random_state=0),
+    PublicBoundsScaler(),
+]
+
+
+def test_array_api_checks_are_on() -> None:
+    assert os.environ["SCIPY_ARRAY_API"] == "1"
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_accepts_it(estimator: BaseEstimator, check: Check) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize(
+    "check", [check_param_validation, check_dataframe_column_names_consistency]
+)
+def test_further_checks(estimator: BaseEstimator, check: Check) -> None:
+    check(type(estimator).__name__, estimator)
+
+
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_set_output_transform,
+        check_set_output_transform_pandas,
+        check_transformer_get_feature_names_out,
+        check_transformer_get_feature_names_out_pandas,
+    ],
+)
+def test_further_checks_of_the_scaler(check: Check) -> None:
+    check("PublicBoundsScaler", PublicBoundsScaler())

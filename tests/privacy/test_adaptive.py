@@ -1,0 +1,145 @@
+"""Nobody who picks each price after seeing the earlier results gets past the stopping rule."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy import (
+    Guarantee,
+    adaptive_epsilon,
+    approximate,
+    bounded_range,
+    compose,
+    no_guarantee,
+    pure,
+    zcdp,
+)
+
+Rule = Callable[[list[Guarantee]], float]
+
+STEP = 0.1  # log ratios and bounded ranges are multiples of it
+ULP = 1 + 1e-9
+
+
+def analyst(
+    epsilon: float, admitted: Callable[[tuple[int, ...]], bool], menu: tuple[int, ...], leak: float
+) -> float:
+    """Largest δ(ε) that an adaptive analyst reaches under a rule, by backward induction.
+
+    At every step the analyst knows the privacy loss so far, stops or buys one item of the menu
+    that the rule admits: an η-bounded-range pair of any shape, η = item·STEP, or, as the last
+    item if ``leak`` > 0, a mechanism that betrays everything with that probability.
+    """
+
+    @cache
+    def value(bought: tuple[int, ...]) -> NDArray[np.float64]:
+        reach = sum(count * size for count, size in zip(bought, menu, strict=False))
+        loss = np.arange(-reach, reach + 1) * STEP
+        best = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
+        for item in range(len(bought)):
+            after = tuple(count + (item == j) for j, count in enumerate(bought))
+            if not admitted(after):
+                continue
+            then = value(after)
+            if item == len(menu):
+                best = np.maximum(best, leak + (1 - leak) * then)
+                continue
+            size = menu[item]
+            for t in range(size + 1):
+                p = (math.exp(size * STEP) - math.exp(t * STEP)) / math.expm1(size * STEP)
+                up, down = then[t + size :][: len(loss)], then[t:][: len(loss)]
+                best = np.maximum(best, p * up + (1 - p) * down)
+        return best
+
+    return float(value((0,) * (len(menu) + (leak > 0)))[0])
+
+
+def worst(rule: Rule, epsilon: float, delta: float, menu: tuple[int, ...], leak: float) -> float:
+    """Share of δ that the analyst uses; above 1 the rule is unsound."""
+
+    def admitted(bought: tuple[int, ...]) -> bool:
+        parts = [
+            bounded_range(s * STEP) for s, k in zip(menu, bought, strict=False) for _ in range(k)
+        ]
+        if leak:
+            # Bought first, if at all: the order that is best for the analyst under either rule.
+            parts = [approximate(0.0, leak)] * bought[-1] + parts
+        return rule(parts) <= epsilon * ULP
+
+    return analyst(epsilon, admitted, menu, leak) / delta
+
+
+CASES = [(2.0, 1e-3, (2, 5)), (2.0, 1e-2, (2, 5)), (3.0, 1e-3, (5, 10)), (1.0, 5e-2, (2, 5))]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "menu"), CASES)
+def test_the_less_of_two_sums_is_a_sound_stopping_rule(
+    epsilon: float, delta: float, menu: tuple[int, ...]
+) -> None:
+    used = worst(lambda parts: adaptive_epsilon(parts, delta), epsilon, delta, menu, 0.0)
+    assert 0 < used <= 1
+
+
+def test_a_rule_with_half_the_prices_is_caught() -> None:
+    epsilon, delta, menu = 3.0, 1e-3, (5, 10)
+
+    def halved(parts: list[Guarantee]) -> float:
+        return adaptive_epsilon([bounded_range(part.pure_epsilon / 2) for part in parts], delta)
+
+    assert worst(halved, epsilon, delta, menu, 0.0) > 1
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "menu"), CASES)
+def test_sharing_delta_between_leaks_and_zcdp_as_one_goes_is_caught(
+    epsilon: float, delta: float, menu: tuple[int, ...]
+) -> None:
+    """Why (ε, δ) charges and zCDP share no δ: plain composition is no stopping rule for both."""
+    used = worst(lambda parts: compose(parts).epsilon(delta), epsilon, delta, menu, delta / 2)
+    assert used > 1
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "menu"), CASES)
+def test_a_ledger_that_begins_with_a_leak_stays_sound(
+    epsilon: float, delta: float, menu: tuple[int, ...]
+) -> None:
+    def rule(parts: list[Guarantee]) -> float:
+        # One leak of probability 0 stands for the first charge, which settles what δ pays for.
+        return adaptive_epsilon([approximate(0.0, 1e-300), *parts], delta)
+
+    assert 0.97 < worst(rule, epsilon, delta, menu, delta / 2) <= 1
+
+
+PARTS = st.one_of(
+    st.floats(1e-3, 2).map(pure), st.floats(1e-3, 2).map(bounded_range), st.floats(0, 0.1).map(zcdp)
+)
+
+
+@given(st.lists(PARTS, max_size=5), st.floats(1e-9, 0.1))
+def test_without_leaks_it_is_plain_composition(parts: list[Guarantee], delta: float) -> None:
+    assert adaptive_epsilon(parts, delta) == compose(parts).epsilon(delta)
+
+
+def test_leaks_leave_no_delta_for_zcdp() -> None:
+    leak = approximate(0.5, 1e-7)
+    assert adaptive_epsilon([leak, *[bounded_range(0.1)] * 100], 1e-6) == pytest.approx(10.5)
+    assert adaptive_epsilon([leak, zcdp(0.001)], 1e-6) == math.inf
+
+
+def test_a_leak_cannot_come_later() -> None:
+    assert adaptive_epsilon([pure(0.1), approximate(0.5, 1e-7)], 1e-6) == math.inf
+
+
+def test_delta_is_spent_once() -> None:
+    third = approximate(1.0, 1e-6 / 3)
+    assert adaptive_epsilon([third] * 3, 1e-6) == 3.0
+    assert adaptive_epsilon([third] * 4, 1e-6) == math.inf
+
+
+def test_no_guarantee_is_infinite() -> None:
+    assert adaptive_epsilon([pure(0.1), no_guarantee("chain")], 0.1) == math.inf

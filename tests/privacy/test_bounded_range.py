@@ -1,0 +1,100 @@
+"""Bounded range composes as promised: brute force over its worst pairs, adaptively chosen."""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy import bounded_range, compose
+
+FloatArray = NDArray[np.float64]
+
+ETAS = [0.05, 0.5, 2.0, 6.0]
+ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 20), np.geomspace(2.1, 200, 40)])
+
+
+def two_point(eta: float, t: float) -> float:
+    """P(log ratio = t) of the pair whose log ratios are t and t − η, both of mass 1."""
+    return (math.exp(eta) - math.exp(t)) / math.expm1(eta)
+
+
+def renyi(p: FloatArray, q: FloatArray, order: float) -> float:
+    terms = np.where(p > 0, order * np.log(np.maximum(p, 1e-300)) - (order - 1) * np.log(q), -1e9)
+    top = terms.max()
+    return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
+
+
+def worst_excess(eta: float, rho: float) -> float:
+    """Largest D_α(P‖Q) − αρ over η-bounded-range pairs of two and of many points."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for share in np.linspace(0.01, 0.99, 25):
+        p = two_point(eta, share * eta)
+        ratio = np.array([share * eta, (share - 1) * eta])
+        pairs.append((np.array([p, 1 - p]), ratio))
+    for _ in range(20):  # any ratios within η, shifted so that Q sums to one
+        p = rng.dirichlet(np.ones(6) * rng.choice([0.1, 1.0]))
+        raw = eta * rng.random(6)
+        pairs.append((p, raw + math.log((p * np.exp(-raw)).sum())))
+    return max(renyi(p, p * np.exp(-r), a) - a * rho for p, r in pairs for a in ORDERS)
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_no_pair_has_more_renyi_divergence(eta: float) -> None:
+    assert worst_excess(eta, bounded_range(eta).rho) <= 1e-9
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.5])
+def test_a_tenth_less_is_too_little_for_a_small_range(eta: float) -> None:
+    assert worst_excess(eta, 0.9 * bounded_range(eta).rho) > 0
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_the_price_of_half_the_range_is_caught(eta: float) -> None:
+    assert worst_excess(eta, bounded_range(eta / 2).rho) > 0
+
+
+def adversary(eta: float, k: int, epsilon: float, steps: int = 10) -> float:
+    """Largest δ(ε) of k η-bounded-range pairs, each picked after seeing the earlier outcomes.
+
+    Exact over all pairs with log ratios t and t − η, t a multiple of η/steps: by backward
+    induction, δ_k(ε) = max_t E[δ_{k−1}(ε − log ratio)].
+    """
+
+    @cache
+    def delta(left: int, loss: int) -> float:
+        if left == 0:
+            return max(0.0, -math.expm1(epsilon - loss * eta / steps))
+        return max(
+            p * delta(left - 1, loss + t) + (1 - p) * delta(left - 1, loss + t - steps)
+            for t in range(steps + 1)
+            for p in [two_point(eta, t * eta / steps)]
+        )
+
+    return delta(k, 0)
+
+
+def test_one_step_of_the_adversary_is_the_best_pair() -> None:
+    eta, epsilon = 1.0, 0.2
+    best = max(two_point(eta, t) * -math.expm1(epsilon - t) for t in np.linspace(epsilon, eta, 999))
+    assert adversary(eta, 1, epsilon, steps=200) == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize(("eta", "k"), [(0.1, 40), (0.3, 12), (1.0, 5), (1.0, 1), (3.0, 3)])
+def test_composition_covers_the_adaptive_adversary(eta: float, k: int) -> None:
+    claimed = compose([bounded_range(eta)] * k)
+    for share in (0.0, 0.1, 0.3, 0.6, 0.9, 1.0):
+        epsilon = share * k * eta
+        delta = adversary(eta, k, epsilon)
+        assert delta <= claimed.delta(epsilon) * (1 + 1e-9) + 1e-15
+        if 0 < delta < 1:
+            assert epsilon <= claimed.epsilon(delta) * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize(("eta", "k"), [(0.1, 40), (1.0, 5), (1.0, 1), (3.0, 3)])
+def test_composing_half_the_range_is_caught(eta: float, k: int) -> None:
+    claimed = compose([bounded_range(eta / 2)] * k)
+    shares = np.linspace(0.05, 0.95, 19)
+    assert any(adversary(eta, k, s * k * eta) > claimed.delta(s * k * eta) for s in shares)

@@ -1,0 +1,221 @@
+"""Guarantees as values: bounds that agree with each other, and labels that are true."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.privacy import (
+    Guarantee,
+    approximate,
+    bounded_range,
+    compose,
+    no_guarantee,
+    pure,
+    zcdp,
+)
+
+SMALL = st.floats(1e-6, 3.0)
+HAIR = 1e-11  # a double may lie a hair above the decimal it is printed as
+DELTAS = st.floats(-12, -0.4).map(lambda power: 10.0**power)
+PARTS = st.one_of(
+    SMALL.map(pure),
+    SMALL.map(bounded_range),
+    SMALL.map(lambda x: zcdp(x / 10)),
+    st.builds(approximate, SMALL, st.floats(0, 1e-3)),
+)
+COMPOSED = st.lists(PARTS, max_size=6).map(compose)
+
+
+@given(COMPOSED, DELTAS, st.floats(1, 50))
+def test_a_larger_delta_needs_no_more_epsilon(
+    total: Guarantee, delta: float, factor: float
+) -> None:
+    assert total.epsilon(delta / factor) >= total.epsilon(delta)
+
+
+@given(COMPOSED, st.floats(0, 20), st.floats(0, 10))
+def test_a_larger_epsilon_needs_no_more_delta(total: Guarantee, eps: float, more: float) -> None:
+    assert 1 >= total.delta(eps) >= total.delta(eps + more) >= 0
+
+
+@given(COMPOSED, DELTAS)
+def test_epsilon_and_delta_invert_each_other(total: Guarantee, delta: float) -> None:
+    epsilon = total.epsilon(delta)
+    if math.isfinite(epsilon):
+        assert total.delta(epsilon * (1 + 1e-9)) <= delta * (1 + 1e-6)
+    if epsilon > 1e-3:
+        assert total.delta(min(epsilon, 1e3) * (1 - 1e-6)) > delta * (1 - 1e-6)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=5), PARTS, DELTAS)
+def test_one_more_part_never_costs_less(parts: list[Guarantee], new: Guarantee, d: float) -> None:
+    assert compose([*parts, new]).epsilon(d) >= compose(parts).epsilon(d)
+
+
+@given(st.lists(PARTS, min_size=2, max_size=6), DELTAS)
+def test_order_and_grouping_do_not_matter(parts: list[Guarantee], d: float) -> None:
+    nested = compose([compose(parts[:2]), *parts[2:]])
+    expected = pytest.approx(compose(parts).epsilon(d), rel=1e-9)
+    assert compose(parts[::-1]).epsilon(d) == expected
+    assert nested.epsilon(d) == expected
+
+
+def test_the_better_of_two_sums_counts() -> None:
+    few, many = compose([bounded_range(0.5)] * 2), compose([bounded_range(0.5)] * 200)
+    assert few.epsilon(1e-9) == few.epsilon(0.0) == 1.0
+    assert many.epsilon(1e-9) < many.epsilon(0.0) == 100.0
+
+
+def test_composition_with_approximate_parts_adds_both_numbers() -> None:
+    total = compose([pure(1.0), approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
+    assert total.epsilon(3e-6) == 1.75
+    assert total.epsilon(2.9e-6) == math.inf
+    assert total.delta(1.75) == 3e-6
+    assert total.delta(0.7) == 1.0
+    with_zcdp = compose([zcdp(0.1), approximate(0.5, 1e-6)])
+    assert with_zcdp.epsilon(2e-6) == pytest.approx(0.5 + zcdp(0.1).epsilon(1e-6))
+
+
+def test_more_than_all_delta_is_nothing() -> None:
+    total = compose([approximate(1.0, 0.6)] * 2)
+    assert not total.holds
+    assert total.epsilon(0.999) == math.inf
+    assert total.delta(5.0) == 1.0
+
+
+def test_no_guarantee_infects() -> None:
+    total = compose([pure(0.1), no_guarantee("bounds were learnt"), zcdp(0.1)])
+    assert not total.holds
+    assert total.notion == "none"
+    assert total.epsilon(0.5) == math.inf
+    assert total.delta(100.0) == 1.0
+    assert str(total).startswith("no guarantee")
+    assert "bounds were learnt" in str(total)
+
+
+def test_two_parts_without_a_common_notion_promise_nothing() -> None:
+    total = compose([zcdp(0.1), Guarantee("pure", "pure alone", pure_epsilon=1.0)])
+    assert not total.holds
+    assert total.notion == "none"
+
+
+def test_huge_epsilon_is_kept() -> None:
+    assert pure(1e200).epsilon(0.0) == 1e200
+    assert pure(1e200).holds
+
+
+def test_nothing_spent() -> None:
+    nothing = compose([])
+    assert nothing.epsilon(0.0) == nothing.delta(0.0) == 0.0
+    assert nothing.holds
+
+
+def test_one_part_is_itself() -> None:
+    part = bounded_range(0.3)
+    assert compose([part]) is part
+
+
+@given(COMPOSED, st.booleans())
+def test_json_round_trip(total: Guarantee, seeded: bool) -> None:
+    total = total.with_seed() if seeded else total
+    assert Guarantee.from_dict(json.loads(json.dumps(total.to_dict(), allow_nan=False))) == total
+
+
+def test_json_keeps_infinity() -> None:
+    text = json.dumps(zcdp(0.5).to_dict(), allow_nan=False)
+    assert Guarantee.from_dict(json.loads(text)).pure_epsilon == math.inf
+
+
+def test_a_seed_is_said_and_inherited() -> None:
+    seeded = compose([pure(1.0), pure(1.0).with_seed()])
+    assert seeded.reproducible
+    assert "reproducible, not private" in str(seeded)
+    assert not pure(1.0).reproducible
+    assert "not private" not in str(pure(1.0))
+    assert seeded.epsilon(0.0) == 2.0
+
+
+@given(COMPOSED)
+def test_every_printed_number_is_true(total: Guarantee) -> None:
+    text = str(total)
+    pair = re.match(r"\((\S+), (\S+)\)-DP(?: with (\S+)-zCDP)?", text)
+    if pair:
+        rest = 0.0 if pair[3] else total.pure_epsilon
+        assert total.approximate_epsilon + rest <= float(pair[1]) * (1 + HAIR)
+        assert total.approximate_delta <= float(pair[2]) * (1 + HAIR)
+        assert not pair[3] or total.rho <= float(pair[3]) * (1 + HAIR)
+        return
+    single = re.match(r"(?:(\S+)-DP)?(?: and )?(?:(\S+)-zCDP)?, ", text)
+    assert single
+    assert single[1] or single[2]
+    assert not single[1] or total.epsilon(0.0) <= float(single[1]) * (1 + HAIR)
+    assert not single[2] or total.rho <= float(single[2]) * (1 + HAIR)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "label"),
+    [
+        (pure(1.0), "1-DP and 0.5-zCDP, "),
+        (zcdp(0.123456), "0.1235-zCDP, "),
+        (approximate(1.0, 0.0), "1-DP and 0.5-zCDP, "),
+        (approximate(1.0, 1e-6), "(1, 1e-06)-DP, "),
+        (compose([pure(1.0), approximate(0.5, 1e-6)]), "(1.5, 1e-06)-DP, "),
+        (compose([zcdp(0.2), approximate(0.5, 1e-6)]), "(0.5, 1e-06)-DP with 0.2-zCDP, "),
+        (compose([zcdp(0.2), pure(1.0)]), "0.7-zCDP, "),
+        (pure(6.46142), "6.462-DP and "),
+    ],
+)
+def test_labels(guarantee: Guarantee, label: str) -> None:
+    assert str(guarantee).startswith(label)
+    assert "replace one record" in str(guarantee)
+
+
+@pytest.mark.parametrize("make", [pure, bounded_range, zcdp])
+@pytest.mark.parametrize("value", [-1e-9, math.nan])
+def test_numbers_out_of_range_are_refused(make: Callable[[float], Guarantee], value: float) -> None:
+    with pytest.raises(ValueError, match="must be >= 0"):
+        make(value)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, math.inf])
+def test_delta_out_of_range_is_refused(delta: float) -> None:
+    with pytest.raises(ValueError, match="delta must be in"):
+        pure(1.0).epsilon(delta)
+    with pytest.raises(ValueError, match="delta must be in"):
+        approximate(1.0, delta)
+
+
+def test_epsilon_out_of_range_is_refused() -> None:
+    with pytest.raises(ValueError, match="epsilon must be >= 0"):
+        pure(1.0).delta(-0.1)
+    with pytest.raises(ValueError, match="epsilon must be >= 0"):
+        pure(1.0).delta(math.nan)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"pure_epsilon": -1.0},
+        {"pure_epsilon": math.nan},
+        {"rho": -0.1},
+        {"rho": math.nan},
+        {"approximate_epsilon": -1.0},
+        {"approximate_delta": 1.5},
+        {"approximate_delta": math.nan},
+    ],
+)
+def test_a_guarantee_that_would_give_budget_back_cannot_be_made(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Guarantee("pure", "made up", **bad)  # type: ignore[arg-type]
+
+
+def test_bounded_range_composes_at_a_quarter_of_pure() -> None:
+    assert Fraction(bounded_range(0.5).rho) == Fraction(1, 32)
+    assert bounded_range(0.5).pure_epsilon == 0.5
+    assert pure(0.5).rho == 4 * bounded_range(0.5).rho

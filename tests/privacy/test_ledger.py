@@ -1,0 +1,483 @@
+"""The ledger refuses past its budget, whoever asks, and forgets nothing."""
+
+import copy
+import json
+import math
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.privacy import (
+    BudgetExceededError,
+    Guarantee,
+    Ledger,
+    LedgerError,
+    affordable_eta,
+    approximate,
+    bounded_range,
+    compose,
+    no_guarantee,
+    pure,
+    zcdp,
+)
+
+PRELUDE = """
+import os, sqlite3, sys, time
+from rashomon_explorer.privacy import BudgetExceededError, Ledger, pure
+path = sys.argv[1]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.ledger"
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", PRELUDE + code, *map(str, arguments)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(*processes: subprocess.Popen[str]) -> list[str]:
+    outputs = [process.communicate(timeout=100) for process in processes]
+    for process, (_, errors) in zip(processes, outputs, strict=True):
+        assert process.returncode == 0, errors
+    return [output for output, _ in outputs]
+
+
+class TestBudget:
+    def test_a_charge_past_the_budget_leaves_nothing_written(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0, delta=0.0)
+        ledger.reserve(pure(0.7)).commit()
+        before = path.read_bytes()
+        with pytest.raises(BudgetExceededError, match=r"ε=1\.1 .* budget of ε=1: ε=0\.3 is left"):
+            ledger.reserve(pure(0.4))
+        assert path.read_bytes() == before
+        assert [entry.guarantee.pure_epsilon for entry in ledger.entries()] == [0.7]
+        assert ledger.remaining == pytest.approx(0.3)
+
+    def test_what_it_says_is_left_can_be_spent(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        ledger.reserve(pure(0.60004))
+        with pytest.raises(BudgetExceededError) as refusal:
+            ledger.reserve(pure(0.5))
+        left = str(refusal.value).split("ε=")[-1].split(" is left")[0]
+        ledger.reserve(pure(float(left)))
+
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.7])
+    @pytest.mark.parametrize("parts", [3, 7, 10])
+    def test_the_whole_budget_can_be_spent_in_shares(
+        self, path: Path, epsilon: float, parts: int
+    ) -> None:
+        ledger = Ledger.open(path, epsilon=epsilon)
+        for _ in range(parts):
+            ledger.reserve(pure(epsilon / parts))
+        assert ledger.remaining == pytest.approx(0.0, abs=1e-12)
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(pure(epsilon * 1e-6))
+
+    def test_a_plan_spends_the_whole_budget(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+        ledger.reserve(compose([bounded_range(affordable_eta(2.0, 1e-6, 50))] * 50))
+        assert ledger.spent() == pytest.approx(2.0)
+
+    def test_composition_is_cheaper_than_the_sum(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=3.0, delta=1e-6)
+        for _ in range(100):
+            ledger.reserve(bounded_range(0.1))
+        assert ledger.spent() < 3.0 < ledger.spent(0.0) == pytest.approx(10.0)
+
+    def test_no_guarantee_cannot_be_bought(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1e9, delta=0.5)
+        assert not ledger.can_afford(no_guarantee("chain"))
+        with pytest.raises(BudgetExceededError, match="ε=inf"):
+            ledger.reserve(no_guarantee("chain"))
+        assert ledger.entries() == []
+
+    def test_zcdp_needs_delta(self, path: Path) -> None:
+        with pytest.raises(BudgetExceededError):
+            Ledger.open(path, epsilon=100.0).reserve(zcdp(0.01))
+
+    def test_a_ledger_without_a_budget_records_and_refuses_nothing(self, path: Path) -> None:
+        ledger = Ledger.open(path)
+        assert ledger.budget is None
+        for guarantee in (pure(50.0), zcdp(9.0), no_guarantee("chain")):
+            assert ledger.can_afford(guarantee)
+            ledger.reserve(guarantee)
+        assert len(ledger.entries()) == 3
+        assert ledger.spent() == math.inf
+        assert ledger.remaining == math.inf
+
+    def test_a_budget_below_what_was_spent_refuses_everything(self, path: Path) -> None:
+        Ledger.open(path).reserve(pure(5.0))
+        ledger = Ledger.open(path, epsilon=1.0)
+        assert ledger.remaining == 0.0
+        assert not ledger.can_afford(pure(0.0))
+
+    def test_a_budget_of_zero_buys_what_is_free(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=0.0)
+        ledger.reserve(pure(0.0))
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(pure(1e-9))
+
+    @pytest.mark.parametrize(
+        ("budget", "message"),
+        [
+            ({"delta": 1e-6}, "epsilon as well as delta"),
+            ({"epsilon": -1.0}, "epsilon must be"),
+            ({"epsilon": math.nan}, "epsilon must be"),
+            ({"epsilon": math.inf}, "epsilon must be finite"),
+            ({"epsilon": 1.0, "delta": 1.0}, "delta must be"),
+            ({"epsilon": 1.0, "delta": math.nan}, "delta must be"),
+        ],
+    )
+    def test_a_bad_budget_creates_no_file(
+        self, path: Path, budget: dict[str, float], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            Ledger.open(path, **budget)
+        assert not path.exists()
+
+    def test_half_a_budget_is_pure(self, path: Path) -> None:
+        assert Ledger.open(path, epsilon=1.0).budget == (1.0, 0.0)
+
+    def test_a_budget_is_set_once(self, path: Path) -> None:
+        Ledger.open(path, epsilon=1.0, delta=1e-6)
+        for other in ({"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 1.0}):
+            with pytest.raises(LedgerError, match="a budget is set once"):
+                Ledger.open(path, **other)
+        for same in ({"epsilon": 1.0, "delta": 1e-6}, {}):
+            assert Ledger.open(path, **same).budget == (1.0, 1e-6)
+
+
+class TestDelta:
+    def test_a_delta_is_spent_once(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=100.0, delta=1e-6)
+        for _ in range(3):
+            ledger.reserve(approximate(1.0, 1e-6 / 3))
+        assert ledger.spent() == 3.0
+        with pytest.raises(BudgetExceededError, match="ε=inf"):
+            ledger.reserve(approximate(1.0, 1e-8))
+        ledger.reserve(pure(1.0))
+
+    def test_leaks_leave_no_delta_for_zcdp(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=3.0, delta=1e-6)
+        ledger.reserve(approximate(0.5, 1e-8))
+        ledger.reserve(bounded_range(2.0))
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(zcdp(1e-6))
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(compose([bounded_range(0.1)] * 6))
+
+    def test_leaks_cannot_come_after_charges_that_use_delta(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=3.0, delta=1e-6)
+        ledger.reserve(bounded_range(0.1))
+        assert not ledger.can_afford(approximate(0.1, 1e-8))
+        with pytest.raises(LedgerError, match="begins with one"):
+            ledger.reserve(approximate(0.1, 1e-8))
+        assert len(ledger.entries()) == 1
+
+
+CHARGES = st.one_of(
+    st.floats(0, 1.5).map(pure),
+    st.floats(0, 1.5).map(bounded_range),
+    st.floats(0, 0.05).map(zcdp),
+    st.builds(approximate, st.floats(0, 1), st.floats(0, 1e-3)),
+    st.just(no_guarantee("chain")),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(CHARGES, max_size=6), st.floats(0, 3), st.sampled_from([0.0, 1e-6, 1e-3]))
+def test_forecast_and_refusal_agree(
+    tmp_path_factory: pytest.TempPathFactory, charges: list[Guarantee], eps: float, delta: float
+) -> None:
+    ledger = Ledger.open(tmp_path_factory.mktemp("law") / "l", epsilon=eps, delta=delta)
+    for charge in charges:
+        affordable, after = ledger.can_afford(charge), ledger.epsilon_after(charge)
+        try:
+            ledger.reserve(charge)
+        except LedgerError:
+            assert not affordable
+            assert after > eps
+        else:
+            assert affordable
+            assert ledger.spent() == after <= eps * (1 + 1e-9)
+            assert ledger.remaining == max(0.0, eps - after)
+
+
+class TestEntries:
+    def test_a_charge_is_written_before_and_closed_after(self, path: Path) -> None:
+        ledger = Ledger.open(path)
+        charge = ledger.reserve(pure(0.5), note="naïve Σ ψ ≤ β 🜚 'quote\"; --", parameters={"n": 7})
+        (entry,) = Ledger(path).entries()
+        assert entry.state == "reserved"
+        assert entry.note == "naïve Σ ψ ≤ β 🜚 'quote\"; --"
+        assert entry.parameters == {"n": 7}
+        assert entry.guarantee == pure(0.5)
+        assert entry.mechanism == "pure"
+        assert str(os.getpid()) in entry.who
+        assert entry.when.endswith("+00:00")
+        charge.commit()
+        charge.commit()
+        (entry,) = ledger.entries()
+        assert entry.state == "committed"
+
+    def test_reserved_counts_as_spent(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        ledger.reserve(pure(0.75))
+        assert ledger.spent() == 0.75
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(pure(0.5))
+
+    def test_commit_closes_only_its_own_charge(self, path: Path) -> None:
+        ledger = Ledger.open(path)
+        first, _ = ledger.reserve(pure(0.1)), ledger.reserve(pure(0.2))
+        first.commit()
+        assert [entry.state for entry in ledger.entries()] == ["committed", "reserved"]
+
+    def test_parameters_that_cannot_be_written_leave_nothing(self, path: Path) -> None:
+        ledger = Ledger.open(path)
+        with pytest.raises(TypeError):
+            ledger.reserve(pure(0.1), parameters={"rows": object()})
+        assert ledger.entries() == []
+        ledger.reserve(pure(0.1))
+
+    def test_a_context_manager(self, path: Path) -> None:
+        with Ledger.open(path) as ledger:
+            ledger.reserve(pure(0.1))
+        assert len(ledger.entries()) == 1
+
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        "duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+    )
+    def test_a_copy_shares_the_budget(
+        self, path: Path, duplicate: Callable[[Ledger], Ledger]
+    ) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        duplicate(ledger).reserve(pure(0.8))
+        assert ledger.remaining == pytest.approx(0.2)
+
+    def test_a_cloned_estimator_shares_the_budget(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        clone(RashomonClassifier(ledger=ledger)).get_params()["ledger"].reserve(pure(0.8))
+        assert ledger.remaining == pytest.approx(0.2)
+
+    def test_a_relative_path_survives_a_change_of_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path)
+        ledger = Ledger.open("data.ledger", epsilon=1.0)
+        monkeypatch.chdir(tmp_path / "other")
+        ledger.reserve(pure(0.5))
+        assert ledger.spent() == 0.5
+
+    def test_odd_file_names(self, tmp_path: Path) -> None:
+        path = tmp_path / "données 50%?mode=memory#1.ledger"
+        Ledger.open(path, epsilon=1.0).reserve(pure(0.5))
+        assert path.is_file()
+        assert Ledger(str(path)).spent() == 0.5
+
+
+class TestFiles:
+    def test_text_is_not_a_ledger_and_stays_as_it_is(self, path: Path) -> None:
+        path.write_text("epsilon,delta\n1,2\n" * 100)
+        before = path.read_bytes()
+        for door in (Ledger, Ledger.open):
+            with pytest.raises(LedgerError, match="file is not a database"):
+                door(path)
+        assert path.read_bytes() == before
+
+    def test_another_database_is_not_a_ledger_and_stays_as_it_is(self, path: Path) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE entries (id)")
+        connection.commit()
+        connection.close()
+        before = path.read_bytes()
+        for door in (Ledger, Ledger.open):
+            with pytest.raises(LedgerError, match="not a privacy ledger"):
+                door(path)
+        assert path.read_bytes() == before
+
+    def test_an_empty_file_becomes_a_ledger_only_when_opened(self, path: Path) -> None:
+        path.touch()
+        with pytest.raises(LedgerError, match="not a privacy ledger"):
+            Ledger(path)
+        assert Ledger.open(path, epsilon=1.0).budget == (1.0, 0.0)
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        for door in (Ledger, Ledger.open):
+            with pytest.raises(LedgerError, match="cannot open"):
+                door(tmp_path)
+
+    def test_a_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(LedgerError, match=r"folder .* does not exist"):
+            Ledger.open(tmp_path / "no" / "data.ledger")
+
+    def test_a_missing_ledger_is_not_made_by_looking(self, path: Path) -> None:
+        with pytest.raises(LedgerError, match=r"create it with Ledger\.open"):
+            Ledger(path)
+        assert not path.exists()
+
+    def test_a_ledger_that_vanished_is_not_made_anew(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        path.unlink()
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            ledger.reserve(pure(0.1))
+        assert not path.exists()
+
+    def test_a_newer_schema_is_refused(self, path: Path) -> None:
+        Ledger.open(path)
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        with pytest.raises(LedgerError, match="schema 99"):
+            Ledger.open(path)
+
+    @pytest.mark.parametrize(
+        "guarantee",
+        [
+            "{",
+            "[]",
+            '{"notion": "pure", "theorem": "", "pure_epsilon": -5.0, "assumptions": []}',
+            '{"notion": "pure", "theorem": "", "pure_epsilon": NaN, "assumptions": []}',
+            '{"notion": "pure", "theorem": "", "colour": "red", "assumptions": []}',
+        ],
+    )
+    def test_a_charge_that_cannot_be_read_stops_everything(
+        self, path: Path, guarantee: str
+    ) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        ledger.reserve(pure(0.5))
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE entries SET guarantee = ?", (guarantee,))
+        connection.commit()
+        connection.close()
+        with pytest.raises(LedgerError, match="charge 1 of the ledger cannot be read"):
+            ledger.reserve(pure(0.1))
+        with pytest.raises(LedgerError, match="charge 1"):
+            ledger.spent()
+
+    def test_the_file_holds_what_was_declared_and_no_row(self, path: Path) -> None:
+        rows = [[0.123456789, -0.3], [-0.2, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
+        model = RashomonClassifier(n_draws=2, ledger=path, random_state=0)
+        model.fit(rows, ["secret-a", "secret-b", "secret-a", "secret-b"] * 5)
+        ledger = Ledger(path)
+        (entry,) = ledger.entries()
+        assert set(entry.parameters) == {
+            *("n", "p", "beta", "eta", "psi", "epsilon", "delta", "n_draws", "sampler"),
+            *("radius", "row_norm", "ridge"),
+        }
+        assert entry.note == "RashomonClassifier, 2 draws, ψ=0.02"
+        text = path.read_bytes()
+        assert json.dumps(entry.parameters).encode() in text
+        for private in (b"12345678", b"98765432", b"secret", repr(model.coef_[0, 0]).encode()):
+            assert private not in text
+        connection = sqlite3.connect(path)
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        assert {name for (name,) in tables} == {"budget", "entries", "sqlite_sequence"}
+        connection.close()
+
+
+class TestRaces:
+    def test_processes_cannot_spend_the_same_budget(self, path: Path) -> None:
+        Ledger.open(path, epsilon=1.0)
+        code = """
+ledger, won = Ledger(path), 0
+for _ in range(10):
+    try:
+        ledger.reserve(pure(0.1)).commit()
+        won += 1
+    except BudgetExceededError:
+        pass
+print(won)
+"""
+        won = [int(text) for text in finish(*[start(code, path) for _ in range(4)])]
+        assert sum(won) == 10
+        entries = Ledger(path).entries()
+        assert len(entries) == 10
+        assert {entry.state for entry in entries} == {"committed"}
+
+    def test_threads_cannot_spend_the_same_budget(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+
+        def spend(_: int) -> bool:
+            try:
+                ledger.reserve(pure(0.1)).commit()
+            except BudgetExceededError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(spend, range(40))) == 10
+        assert len(ledger.entries()) == 10
+
+    def test_a_reservation_survives_kill_9(self, path: Path) -> None:
+        Ledger.open(path, epsilon=1.0)
+        victim = start(
+            "Ledger(path).reserve(pure(0.75)); print('ok', flush=True); time.sleep(60)", path
+        )
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == "ok\n"
+        victim.send_signal(signal.SIGKILL)
+        victim.communicate()
+        ledger = Ledger(path)
+        assert [entry.state for entry in ledger.entries()] == ["reserved"]
+        assert ledger.remaining == 0.25
+        with pytest.raises(BudgetExceededError):
+            ledger.reserve(pure(0.5))
+
+    def test_a_crash_before_commit_leaves_no_charge_and_no_lock(self, path: Path) -> None:
+        Ledger.open(path, epsilon=1.0)
+        victim = start(
+            """
+class Dying(sqlite3.Connection):
+    def execute(self, sql, *rest):
+        if sql == "COMMIT":
+            os.kill(os.getpid(), 9)
+        return super().execute(sql, *rest)
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *args, **options: connect(*args, factory=Dying, **options)
+Ledger(path).reserve(pure(0.75))
+""",
+            path,
+        )
+        victim.communicate(timeout=60)
+        assert victim.returncode == -signal.SIGKILL
+        ledger = Ledger(path)
+        assert ledger.entries() == []
+        ledger.reserve(pure(1.0))
+
+    def test_processes_may_create_the_file_at_once(self, path: Path) -> None:
+        code = "print(Ledger.open(path, epsilon=1.0, delta=1e-6).budget)"
+        assert finish(*[start(code, path) for _ in range(3)]) == ["(1.0, 1e-06)\n"] * 3
+        assert Ledger(path).entries() == []
+
+    def test_of_several_budgets_one_is_set(self, path: Path) -> None:
+        code = """
+try:
+    print(Ledger.open(path, epsilon=float(sys.argv[2])).budget[0])
+except RuntimeError:
+    print("refused")
+"""
+        said = [text.strip() for text in finish(*[start(code, path, k) for k in (1, 2, 3)])]
+        assert sorted(said)[1:] == ["refused"] * 2
+        budget = Ledger(path).budget
+        assert budget is not None
+        assert str(budget[0]) == sorted(said)[0]
