@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.losses import Loss, ExcessBound, get_loss
+from rashomon_explorer.losses import ExcessBound, Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 
 FloatArray = NDArray[np.float64]

@@ -55,8 +55,8 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
 def _fetch(entry: CatalogEntry) -> Bunch:
     data_id = entry.options["data_id"]
     try:
-        # no retries: each waits for seconds and warns, and the error says what to do instead
-        fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=True, n_retries=0)
+        # one retry, the fewest it takes: each waits and warns, and the error says what to do
+        fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=True, n_retries=1)
     except (OSError, HTTPException, ValueError) as error:
         raise DataError(_no_network(entry, error)) from error
     for key, option in (("id", "data_id"), ("version", "version")):

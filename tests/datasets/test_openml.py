@@ -257,3 +257,22 @@ def test_a_new_column_of_the_table_is_not_passed_on_silently(openml):
     openml[31]["data"]["extra"] = 1.0
     with pytest.raises(DataError, match="no public bounds or categories are declared for 'extra'"):
         load_dataset("german_credit")
+
+
+def test_scikit_learn_accepts_how_it_is_asked_and_a_dead_network_is_told_in_words(
+    monkeypatch, tmp_path
+):
+    """The real fetch_openml, with only the network taken away."""
+    asked = []
+
+    def no_network(request, **options):
+        asked.append(getattr(request, "full_url", request))
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", no_network)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.setattr("sklearn.datasets._openml.time.sleep", lambda seconds: None)
+    with pytest.warns(UserWarning, match="network error"):
+        with pytest.raises(DataError, match=r"could not be fetched: .*no route to host"):
+            load_dataset("adult")
+    assert any("1590" in url for url in asked)

@@ -1,0 +1,99 @@
+"""A ledger as the dashboard shows it: read once, then plain numbers."""
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, compose
+
+
+@dataclass(frozen=True)
+class Account:
+    """Budget and charges of one data set.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The ledger's file.
+    exists : bool
+        Whether it was created; until the first draw it is only planned.
+    budget, delta : float
+        The budget, ε at δ; an infinite ε means that the ledger has none.
+    charges : tuple of LedgerEntry
+        Oldest first.
+    """
+
+    path: Path
+    exists: bool
+    budget: float
+    delta: float
+    charges: tuple[LedgerEntry, ...] = ()
+
+    @property
+    def guarantees(self) -> list[Guarantee]:
+        """What each charge promised."""
+        return [entry.guarantee for entry in self.charges]
+
+    @property
+    def spent(self) -> float:
+        """Total ε of all charges, composed, at the budget's δ."""
+        return compose(self.guarantees).epsilon(self.delta) if self.charges else 0.0
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return max(0.0, self.budget - self.spent)
+
+    def after(self, guarantee: Guarantee) -> float:
+        """Return the total ε once `guarantee` is charged too."""
+        return compose([*self.guarantees, guarantee]).epsilon(self.delta)
+
+    def affords(self, guarantee: Guarantee) -> bool:
+        """Return whether the budget allows `guarantee`, up to rounding."""
+        return self.after(guarantee) <= self.budget * (1 + 1e-9)
+
+
+def ledger_path(home: Path, name: str) -> Path:
+    """Return where the ledger of a data set is.
+
+    Parameters
+    ----------
+    home : pathlib.Path
+        The user's folder.
+    name : str
+        The data set's name; what no file system likes becomes a dash.
+
+    Returns
+    -------
+    pathlib.Path
+        ``<home>/<name>.ledger``.
+
+    Examples
+    --------
+    >>> ledger_path(Path("work"), "my loans/2024").as_posix()
+    'work/my-loans-2024.ledger'
+    """
+    return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
+
+
+def read_account(path: Path, budget: tuple[float, float]) -> Account:
+    """Read a ledger, or say what it would be.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The ledger's file, which is not created here.
+    budget : tuple of float
+        ε and δ of a ledger that does not exist yet.
+
+    Returns
+    -------
+    Account
+        The ledger now.
+    """
+    if not path.exists():
+        return Account(path, False, *budget)
+    with Ledger.open(path) as ledger:
+        known = ledger.budget or (math.inf, budget[1])
+        return Account(path, True, *known, charges=tuple(ledger.entries()))

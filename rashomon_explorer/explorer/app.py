@@ -1,0 +1,248 @@
+"""The dashboard as a Python object: the same in a notebook cell and under Voilà."""
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+from sklearn.utils import Bunch
+
+from rashomon_explorer.explorer import panels
+from rashomon_explorer.explorer.cards import (
+    BudgetCard,
+    CloudCard,
+    FigureCard,
+    LossesCard,
+    PeopleCard,
+    PlanCard,
+    SpreadCard,
+)
+from rashomon_explorer.explorer.guard import log_failures_to, report
+from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.privacy import Guarantee, Ledger, Plan
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_LEDGER_SECONDS = 2.0
+_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_HEADER = """
+<header class="rx-header">
+  <svg viewBox="0 0 40 40" width="36" height="36" aria-hidden="true">
+    <ellipse cx="20" cy="20" rx="17" ry="11" transform="rotate(-28 20 20)" class="rx-mark-set"/>
+    <circle cx="13" cy="23" r="2.4"/><circle cx="22" cy="13.5" r="2.4"/>
+    <circle cx="28" cy="17" r="2.4"/><circle cx="19" cy="26" r="2.4"/>
+    <path d="M17.5 17.5l5 5m0-5l-5 5" class="rx-mark-best"/>
+  </svg>
+  <div><h1>Rashomon Explorer</h1>
+  <p>The models that explain your data almost equally well, drawn with differential privacy.</p>
+  </div>
+</header>
+"""
+
+
+class Explorer:
+    """See the set of almost equally good models, and draw from it with differential privacy.
+
+    Parameters
+    ----------
+    estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one, optional
+        Fitted; its set is shown at once.
+    data : sklearn.utils.Bunch, optional
+        Rows to start with, as `load_dataset` returns them.
+    home : path, optional
+        Folder of the ledgers; by default where ``rashomon-explorer`` was started, or the current
+        folder.
+
+    Attributes
+    ----------
+    widget : ipywidgets.Widget
+        The page.
+    state : ExplorerState
+        What controls write and views read.
+    cards : dict of str to FigureCard
+        The figures.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.datasets import load_dataset
+    >>> explorer = Explorer(data=load_dataset("breast_cancer"))
+    >>> explorer.plan.n, explorer.plan.n_draws
+    (569, 20)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        data: Bunch | None = None,
+        home: str | Path | None = None,
+    ) -> None:
+        self.state = ExplorerState()
+        self.session = Session(self.state, Path(home) if home is not None else default_home())
+        if home is None and HOME_VARIABLE in os.environ:
+            log_failures_to(self.session.home / "rashomon-explorer.log")
+        self._follower: asyncio.Task[None] | None = None
+        self.alert_panel = panels.AlertPanel(self.state)
+        self.data_panel = panels.DataPanel(self.session)
+        self.model_panel = panels.ModelPanel(self.state)
+        self.plan_panel = panels.PlanPanel(self.state)
+        self.budget_panel = panels.BudgetGauge(self.state)
+        self.draw_panel = panels.DrawPanel(self.session, start=self.draw)
+        self.numbers_panel = panels.NumbersPanel(self.state)
+        self.selection_panel = panels.SelectionPanel(self.state)
+        kinds: dict[str, type[FigureCard]] = {
+            "losses": LossesCard,
+            "coefficients": CloudCard,
+            "importance": SpreadCard,
+            "people": PeopleCard,
+            "plan": PlanCard,
+            "budget": BudgetCard,
+        }
+        self.cards = {name: kind(self.session) for name, kind in kinds.items()}
+        slow = [card for card in self.cards.values() if card.slow]
+        quick = [card for card in self.cards.values() if not card.slow]
+        self.renderers = Renderer(quick), Renderer(slow)
+        self._connect()
+        self.widget = self._page()
+        if estimator is not None:
+            self.session.show_fitted(estimator, data)
+        elif data is not None:
+            self.session.choose(data)
+        for renderer in self.renderers:
+            renderer.mark()
+        self._watcher = self._start(self._watch())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        try:
+            return asyncio.get_running_loop().create_task(work)
+        except RuntimeError:  # a script has no loop, and nobody looks on
+            work.close()
+            return None
+
+    def _connect(self) -> None:
+        for card in self.cards.values():
+            card.changed = partial(self.renderers[card.slow].mark, [card])
+            self.state.observe(lambda _, mark=card.changed: mark(), list(card.needs))
+
+    def _page(self) -> ipywidgets.Widget:
+        style = ipywidgets.HTML(f"<style>{_STYLE}</style>")
+        style.add_class("rx-style")
+        settings = (self.data_panel, self.model_panel, self.plan_panel, self.budget_panel)
+        scrolled = ipywidgets.VBox([panel.widget for panel in settings])
+        scrolled.add_class("rx-settings")
+        story = ipywidgets.VBox([scrolled, self.draw_panel.widget])
+        story.add_class("rx-story")
+        figures = ipywidgets.Box([card.widget for card in self.cards.values()])
+        figures.add_class("rx-grid")
+        stage = ipywidgets.VBox(
+            [
+                self.alert_panel.widget,
+                self.numbers_panel.widget,
+                self.selection_panel.widget,
+                figures,
+            ]
+        )
+        stage.add_class("rx-stage")
+        columns = ipywidgets.Box([story, stage])
+        columns.add_class("rx-columns")
+        page = ipywidgets.VBox([style, ipywidgets.HTML(_HEADER), columns])
+        page.add_class("rx-app")
+        return page
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return self.widget._repr_mimebundle_(**kwargs)
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator whose set is on screen, or None."""
+        return self.session.estimator
+
+    @property
+    def rashomon_set(self) -> RashomonSet | None:
+        """The draws on screen, or None."""
+        return self.state.rashomon_set
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the draws on screen reveal at most, or None."""
+        return self.session.guarantee
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the sliders' settings buy, or None without data."""
+        return self.state.plan
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The data set's ledger, or None before its first draw."""
+        return self.session.ledger
+
+    @property
+    def budget(self) -> tuple[float, float]:
+        """Budget (ε, δ) of the data set, which is fixed at its first draw."""
+        account = self.state.account
+        if account is None:
+            return self.state.budget_epsilon, self.state.budget_delta
+        return account.budget, account.delta
+
+    @property
+    def data(self) -> Bunch | None:
+        """The data set, or None."""
+        return self.state.data
+
+    @property
+    def rows(self) -> pd.DataFrame | None:
+        """The data set's features scaled to the unit ball by their public bounds, or None."""
+        return self.session.rows
+
+    def draw(self) -> None:
+        """Do what the Draw button does.
+
+        Inside an event loop it returns at once and the page follows the draws; without one it
+        returns when the draws are made.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the price is not left; nothing is read and nothing is spent.
+        """
+        job = self.session.prepare()
+        self._follower = self._start(self._follow())
+        if self._follower is None:
+            job.run()
+            self.session.pump()
+        else:
+            job.start()
+
+    def stop(self) -> None:
+        """Do what the Stop button does: keep the draws so far."""
+        self.session.stop()
+
+    async def settled(self) -> None:
+        """Wait until no draw is under way and every figure is up to date."""
+        while self._follower is not None and not self._follower.done():
+            await asyncio.sleep(0.01)
+        for renderer in self.renderers:
+            await renderer.settled()
+
+    async def _follow(self) -> None:
+        try:
+            while self.session.pump():
+                await asyncio.sleep(1 / FRAMES_A_SECOND)
+        except Exception as error:
+            self.state.phase = "failed"
+            report(self.state, "Showing the draws", error)
+
+    async def _watch(self) -> None:
+        """Notice what other processes and tabs charge."""
+        while self.widget.comm is not None:
+            await asyncio.sleep(_LEDGER_SECONDS)
+            try:
+                self.session.refresh_account()
+            except Exception as error:
+                report(self.state, "Reading the ledger", error)
+                return

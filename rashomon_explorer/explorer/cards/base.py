@@ -1,0 +1,177 @@
+"""A figure with its table, its Python line and its controls."""
+
+import asyncio
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import ClassVar
+
+import ipywidgets
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.html import code_block, table_html
+from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.plots import empty_figure
+
+_PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
+_LATER = "Measured once the draws are made."
+_LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
+NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
+CURATOR_FIGURE = (
+    "This figure reads private rows,<br>so it is not part of the release.<br>"
+    "Switch to <b>Curator</b> to see it."
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a card's figure and table; safe to run in another thread.
+
+    Attributes
+    ----------
+    figure : callable
+        Returns the figure.
+    table : callable or None
+        Returns the numbers behind it.
+    lines : tuple of str
+        Python that shows the same figure, given ``explorer``.
+    """
+
+    figure: Callable[[], go.Figure]
+    table: Callable[[], pd.DataFrame] | None = None
+    lines: tuple[str, ...] = ()
+
+
+def empty(title: str, text: str, height: int = 360) -> Recipe:
+    """Return the recipe of a figure without data."""
+    return Recipe(partial(empty_figure, title, text, height=height))
+
+
+class FigureCard:
+    """One figure of the dashboard.
+
+    Parameters
+    ----------
+    session : Session
+        What to show; a card never changes it except for the selection.
+
+    Attributes
+    ----------
+    view : PlotlyView
+        The figure on the page.
+    widget : ipywidgets.Widget
+        The whole card.
+    changed : callable
+        Called when one of the card's own controls moved; the owner redraws the card.
+    """
+
+    title: ClassVar[str]
+    label: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "selection")
+    selectable: ClassVar[bool] = False
+    slow: ClassVar[bool] = False
+    """Whether it evaluates the models on the rows; slow cards never hold up the others."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.view = PlotlyView(label=self.label, selectable=self.selectable)
+        self.changed: Callable[[], None] = lambda: None
+        self._recipe = Recipe(go.Figure)
+        self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
+        self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")
+        self._table = ipywidgets.HTML()
+        self._code = ipywidgets.HTML()
+        hide_when_empty(self._table)
+        hide_when_empty(self._code)
+        for button in (self._table_button, self._code_button):
+            button.observe(lambda _: self._fill(), "value")
+        bar = ipywidgets.HBox([*self.controls(), self._table_button, self._code_button])
+        bar.add_class("rx-bar")
+        self.widget = ipywidgets.VBox([self.view, bar, self._table, self._code])
+        self.widget.add_class("rx-card")
+        self.widget.add_class("rx-figure")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Python lines that show what the card shows."""
+        return self._recipe.lines
+
+    def waiting(self) -> Recipe:
+        """Say what to press while there are no models."""
+        state = self.state
+        text = NO_DATA if state.data is None else _LOOKING if state.busy else _PRESS_DRAW
+        return empty(self.title, text)
+
+    def later(self) -> Recipe | None:
+        """Leave a slow figure as it is while the sampler needs the machine."""
+        return None if self.lines else empty(self.title, _LATER)
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """Make the card's own controls."""
+        return []
+
+    def recipe(self) -> Recipe | None:
+        """Say how to draw the state as it is now; None leaves the figure as it is."""
+        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+
+    def redraw(self) -> None:
+        """Draw now, in this thread."""
+        recipe = self._next()
+        if recipe is not None:
+            self._show(recipe, _attempt(recipe, self.title))
+
+    async def redraw_later(self) -> None:
+        """Make the figure in a worker thread, then show it."""
+        recipe = self._next()
+        if recipe is not None:
+            self._show(recipe, await asyncio.to_thread(_attempt, recipe, self.title))
+
+    def _next(self) -> Recipe | None:
+        try:
+            return self.recipe()
+        except Exception as error:
+            return _failed(self.title, error)
+
+    def _show(self, recipe: Recipe, figure: go.Figure) -> None:
+        self._recipe = recipe
+        self.view.show(figure)
+        self._table_button.disabled = recipe.table is None
+        self._code_button.disabled = not recipe.lines
+        self._fill()
+
+    def _fill(self) -> None:
+        recipe = self._recipe
+        table = recipe.table if self._table_button.value else None
+        try:
+            self._table.value = "" if table is None else table_html(table(), self.title)
+        except Exception as error:
+            LOGGER.error("the table of %s failed", self.title, exc_info=error)
+            self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
+        coded = self._code_button.value and recipe.lines
+        self._code.value = code_block(recipe.lines) if coded else ""
+
+
+def _toggle(text: str, hint: str) -> ipywidgets.ToggleButton:
+    button = ipywidgets.ToggleButton(description=text, tooltip=hint, disabled=True)
+    button.add_class("rx-quiet")
+    return button
+
+
+def _attempt(recipe: Recipe, title: str) -> go.Figure:
+    try:
+        return recipe.figure()
+    except Exception as error:
+        return _failed(title, error).figure()
+
+
+def _failed(title: str, error: Exception) -> Recipe:
+    LOGGER.error("%s could not be drawn", title, exc_info=error)
+    words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
+    return empty(title, f"This figure could not be drawn:<br>{words}")

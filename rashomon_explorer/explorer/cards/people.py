@@ -1,0 +1,66 @@
+"""Card of who is affected."""
+
+from functools import partial
+
+import ipywidgets
+
+from rashomon_explorer.explorer.cards.base import (
+    CURATOR_FIGURE,
+    FigureCard,
+    Recipe,
+    empty,
+)
+from rashomon_explorer.plots import plot_people
+from rashomon_explorer.plots.tables import people_table
+
+_EVERYONE = "everyone"
+
+
+class PeopleCard(FigureCard):
+    """How far apart the models' predictions of each person are."""
+
+    title = "Who is affected"
+    label = "Range of predictions over the draws, for each person, and its distribution"
+    slow = True
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        self._by = ipywidgets.Dropdown(description="by", options=[_EVERYONE])
+        self._by.observe(lambda _: self.changed(), "value")
+        return [self._by]
+
+    def _offer(self) -> None:
+        data = self.state.data
+        columns = (_EVERYONE, *map(str, data.sensitive.columns)) if data is not None else ()
+        if columns and tuple(self._by.options) != columns:
+            self._by.options = columns
+            self._by.value = columns[min(1, len(columns) - 1)]
+
+    def recipe(self) -> Recipe | None:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        self._offer()
+        models = state.rashomon_set
+        if models is None or not models.n_draws:
+            return self.waiting()
+        if state.view == "release":
+            return empty(self.title, CURATOR_FIGURE)
+        if state.busy:
+            return self.later()
+        if state.data is None:
+            return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
+        by = self._by.value
+        rows = self.session.rows
+        if by == _EVERYONE:
+            groups, call = None, "plot_people(explorer.rashomon_set, explorer.rows)"
+        else:
+            groups = state.data.sensitive[by]
+            call = (
+                "plot_people(explorer.rashomon_set, explorer.rows, "
+                f"explorer.data.sensitive[{by!r}], group_name={by!r})"
+            )
+        return Recipe(
+            partial(plot_people, models, rows, groups, group_name=by),
+            partial(people_table, models, rows, groups),
+            ("from rashomon_explorer.plots import plot_people", call),
+        )

@@ -1,0 +1,80 @@
+"""Card of what differs between the models: importances, or coefficients."""
+
+from functools import partial
+
+import ipywidgets
+
+from rashomon_explorer.explorer.cards.base import (
+    CURATOR_FIGURE,
+    FigureCard,
+    Recipe,
+    empty,
+)
+from rashomon_explorer.measures import coefficient_spread
+from rashomon_explorer.plots import (
+    plot_coefficient_spread,
+    plot_importance,
+    plot_released_spread,
+)
+from rashomon_explorer.plots.tables import importance_table
+
+
+class SpreadCard(FigureCard):
+    """How far the models disagree about each feature."""
+
+    title = "How much the models rely on each feature"
+    label = "Ranges over the draws, one row a feature"
+    slow = True
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        self._what = ipywidgets.Dropdown(
+            description="show", options=[("importance", "importance"), ("coefficients", "coef")]
+        )
+        self._what.observe(lambda _: self.changed(), "value")
+        return [self._what]
+
+    def recipe(self) -> Recipe | None:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        models = state.rashomon_set
+        if models is None or not models.n_draws:
+            return self.waiting()
+        if self._what.value == "coef":
+            return self._coefficients()
+        if state.view == "release":
+            return empty(self.title, f"{CURATOR_FIGURE}<br>Or show <b>coefficients</b>.")
+        if state.busy:
+            return self.later()
+        if state.data is None:
+            return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
+        inputs = models, self.session.rows, state.data.y
+        return Recipe(
+            partial(plot_importance, *inputs, highlight=state.selection),
+            partial(importance_table, *inputs),
+            (
+                "from rashomon_explorer.plots import plot_importance",
+                "plot_importance(explorer.rashomon_set, explorer.rows, explorer.data.y)",
+            ),
+        )
+
+    def _coefficients(self) -> Recipe:
+        models = self.state.rashomon_set
+        if self.state.view == "release":
+            released = models.release()
+            return Recipe(
+                partial(plot_released_spread, released),
+                partial(coefficient_spread, released),
+                (
+                    "from rashomon_explorer.plots import plot_released_spread",
+                    "plot_released_spread(explorer.rashomon_set.release())",
+                ),
+            )
+        return Recipe(
+            partial(plot_coefficient_spread, models, highlight=self.state.selection),
+            partial(coefficient_spread, models),
+            (
+                "from rashomon_explorer.plots import plot_coefficient_spread",
+                "plot_coefficient_spread(explorer.rashomon_set)",
+            ),
+        )

@@ -1,0 +1,119 @@
+"""Draws in a worker thread, with progress and Stop; knows estimators, not widgets."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from rashomon_explorer.rashomon_set import RashomonSet
+
+
+class DrawJob:
+    """One fit of an estimator that can be watched and stopped.
+
+    Parameters
+    ----------
+    estimator : RashomonClassifier or RashomonRegressor
+        Unfitted; its ledger is charged before it reads a row.
+    X, y
+        Rows scaled to the estimator's bounds, and their targets.
+
+    Attributes
+    ----------
+    latest : RashomonSet or None
+        The draws so far.
+    error : Exception or None
+        Why the fit failed.
+    beats : int
+        Signs of life of the sampler, draws and refused proposals alike.
+    """
+
+    def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
+        self.estimator = estimator
+        self.latest: RashomonSet | None = None
+        self.error: Exception | None = None
+        self.beats = 0
+        self._rows = (X, y)
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the worker has not ended yet."""
+        return self._ended is None and self._thread is not None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """Time at work."""
+        return (self._ended or time.monotonic()) - self._started
+
+    def start(self) -> None:
+        """Start the worker and return at once."""
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self.run, name="rashomon-draw", daemon=True)
+        self._thread.start()
+
+    def run(self) -> None:
+        """Fit here and now, in the calling thread."""
+        watcher = _Watcher(self._publish, self._stop.is_set)
+        try:
+            self.estimator.set_callbacks(watcher)
+            try:
+                self.estimator.fit(*self._rows)
+            finally:
+                self.estimator.set_callbacks()
+            self.latest = self.estimator.rashomon_set_
+        except Exception as error:
+            self.error = error
+        finally:
+            self._ended = time.monotonic()
+
+    def stop(self) -> None:
+        """Ask the sampler to end after the draw or proposal it is at."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the worker to end; return whether it did."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return not self.running
+
+    def _publish(self, partial: RashomonSet | None) -> None:
+        self.beats += 1
+        if partial is not None:
+            self.latest = partial
+
+
+class _Watcher:
+    """scikit-learn callback: hands each partial set over and passes the stop request on."""
+
+    def __init__(
+        self, publish: Callable[[RashomonSet | None], None], asked_to_stop: Callable[[], bool]
+    ) -> None:
+        self._publish = publish
+        self._asked_to_stop = asked_to_stop
+
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
+        """Nothing to prepare."""
+
+    def teardown(self, estimator: BaseEstimator, context: Any) -> None:
+        """Nothing to clean."""
+
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
+        """Nothing to do before a draw."""
+
+    def on_fit_task_end(
+        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any = None
+    ) -> bool:
+        """Publish the draws so far; True asks the estimator to stop."""
+        self._publish(getattr(fitted_estimator, "rashomon_set_", None))
+        return self._asked_to_stop()

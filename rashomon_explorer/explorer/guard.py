@@ -1,0 +1,86 @@
+"""No callback fails in silence: its exception becomes words, its trace goes to the log."""
+
+import functools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.state import Alert, ExplorerState
+
+LOGGER = logging.getLogger("rashomon_explorer")
+_EXPLAINED = (DataError, LedgerError, SamplerError)
+
+
+def log_failures_to(path: Path) -> None:
+    """Keep the traces of unexpected errors in a file, which appears with the first one.
+
+    A dashboard's kernel has no terminal: without a file its traces would be lost.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Appended to. Traces may show values of the rows, so the file is the curator's.
+    """
+    known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
+    if str(path.resolve()) not in known:
+        handler = logging.FileHandler(path.resolve(), delay=True, encoding="utf-8")
+        handler.setLevel(logging.ERROR)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        LOGGER.addHandler(handler)
+
+
+def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a callback so that its exception is shown as the page's alert.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Takes the alert.
+    what : str
+        What the callback does, for the sentence "... did not work".
+    action : callable
+        The callback.
+
+    Returns
+    -------
+    callable
+        Same arguments, never raises; returns None after a failure.
+
+    Examples
+    --------
+    >>> def load():
+    ...     raise DataError("line 3 has 2 columns, expected 4")
+    >>> state = ExplorerState()
+    >>> guarded(state, "Loading", load)()
+    >>> state.alert.failed, state.alert.reason
+    ('Loading', 'line 3 has 2 columns, expected 4')
+    """
+
+    @functools.wraps(action)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return action(*args, **kwargs)
+        except Exception as error:
+            report(state, what, error)
+            return None
+
+    return call
+
+
+def report(state: ExplorerState, what: str, error: BaseException) -> None:
+    """Put an exception on the page and its trace in the log.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Takes the alert.
+    what : str
+        What did not work.
+    error : BaseException
+        Why.
+    """
+    level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
+    LOGGER.log(level, "%s failed", what, exc_info=error)
+    state.alert = Alert(what, str(error) or type(error).__name__)

@@ -1,0 +1,90 @@
+"""Small pieces of HTML; every word that came from outside is escaped here."""
+
+from collections.abc import Iterable
+from html import escape
+
+import pandas as pd
+
+_MOST_ROWS = 200
+
+
+def code_block(lines: Iterable[str]) -> str:
+    """Return Python lines as a block of code.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Python.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
+    >>> code_block(["1 < 2"])
+    '<pre class="rx-code" tabindex="0"><code>1 &lt; 2</code></pre>'
+    """
+    return f'<pre class="rx-code" tabindex="0"><code>{escape(chr(10).join(lines))}</code></pre>'
+
+
+def table_html(frame: pd.DataFrame, caption: str) -> str:
+    """Return a table that a screen reader can walk through.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its index is the first column.
+    caption : str
+        The table's name.
+
+    Returns
+    -------
+    str
+        HTML with at most 200 rows; the caption says how many there are.
+
+    Examples
+    --------
+    >>> "<caption>Ages (2 rows)</caption>" in table_html(pd.DataFrame({"age": [20, 30]}), "Ages")
+    True
+    """
+    note = f"{len(frame):,} rows"
+    if len(frame) > _MOST_ROWS:
+        note = f"first {_MOST_ROWS} of {note}"
+    # pandas gives the name of the index a row of its own, that of the columns the corner.
+    shown = frame.head(_MOST_ROWS).copy()
+    shown.columns.name, shown.index.name = frame.index.name, None
+    body = shown.to_html(
+        border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True
+    )
+    named = body.replace(">", f"><caption>{escape(caption)} ({note})</caption>", 1)
+    label = f'role="region" aria-label="{escape(caption)}"'
+    return f'<div class="rx-table-box" tabindex="0" {label}>{named}</div>'
+
+
+def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
+    """Return one number with its name, for a list of facts.
+
+    Parameters
+    ----------
+    name, value, note : str
+        What it is, the number, and what it means.
+    kind : str
+        ``"curator"`` marks a number that was read from private rows.
+
+    Returns
+    -------
+    str
+        A ``<div>`` with ``<dt>`` and ``<dd>``.
+
+    Examples
+    --------
+    >>> fact("draws", "20")
+    '<div class="rx-fact "><dt>draws</dt><dd>20</dd></div>'
+    """
+    small = f'<dd class="rx-note">{escape(note)}</dd>' if note else ""
+    return (
+        f'<div class="rx-fact {escape(kind)}"><dt>{escape(name)}</dt>'
+        f"<dd>{escape(value)}</dd>{small}</div>"
+    )

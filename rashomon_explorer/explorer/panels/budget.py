@@ -1,0 +1,118 @@
+"""Budget: how much of the data set's privacy budget is spent, planned and left."""
+
+import math
+from html import escape
+
+import ipywidgets
+import traitlets
+
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import Dial
+from rashomon_explorer.plots.text import number
+
+
+class BudgetGauge:
+    """A live gauge of the ledger; the budget can be chosen until the first draw.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its account and plan are shown.
+
+    Attributes
+    ----------
+    epsilon, delta : Dial
+        Budget of a ledger that does not exist yet.
+    gauge : ipywidgets.HTML
+        The gauge.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.epsilon = Dial(
+            label="Budget ε",
+            unit="for ever",
+            help="Fixed at the first draw of this data set.",
+            low=0.1,
+            high=100.0,
+            log=True,
+            value=state.budget_epsilon,
+        )
+        self.delta = Dial(
+            label="Budget δ",
+            unit="for ever",
+            low=1e-12,
+            high=1e-3,
+            log=True,
+            zero=True,
+            value=state.budget_delta,
+        )
+        traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
+        traitlets.link((self.delta, "value"), (state, "budget_delta"))
+        self.gauge = ipywidgets.HTML()
+        self.gauge.add_class("rx-gauge")
+        self._code = CodeToggle(self.lines, "Budget")
+        state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
+        self.widget = card("", "Budget", [self.gauge, self.epsilon, self.delta], self._code)
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        if self.state.account is None or not self.state.account.exists:
+            return ("explorer.budget",)
+        return (
+            "explorer.ledger.budget",
+            "explorer.ledger.spent()",
+            "explorer.ledger.remaining",
+            "explorer.ledger.entries()",
+        )
+
+    def refresh(self) -> None:
+        """Write the gauge again."""
+        account, plan = self.state.account, self.state.plan
+        fixed = account is not None and account.exists
+        for dial in (self.epsilon, self.delta):
+            dial.layout.display = "none" if fixed or account is None else None
+        self._code.refresh()
+        if account is None:
+            self.gauge.value = '<p class="rx-note">Each data set has its own budget.</p>'
+            return
+        if not math.isfinite(account.budget):
+            self.gauge.value = (
+                f'<p class="rx-note">This ledger has no budget. Spent: ε = '
+                f"{number(account.spent)}.</p>"
+            )
+            return
+        free = self.state.busy or (self.state.data is not None and self.state.data.bounds_learnt)
+        after = account.spent if free or plan is None else account.after(plan.guarantee)
+        self.gauge.value = _gauge(account.spent, after, account.budget, account.delta) + _where(
+            account.path.name, fixed
+        )
+
+
+def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
+    used = min(1.0, spent / budget)
+    planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
+    over = "rx-over" if after > budget * (1 + 1e-9) else ""
+    told = f"ε = {number(spent)} of {number(budget)} spent, {number(budget - spent)} left"
+    return (
+        f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
+        f'aria-valuemin="0" aria-valuemax="{budget:g}" aria-valuenow="{spent:.6g}" '
+        f'aria-valuetext="{told}">'
+        f'<span class="rx-spent" style="width:{100 * used:.2f}%"></span>'
+        f'<span class="rx-planned" style="width:{100 * planned:.2f}%"></span></div>'
+        '<div class="rx-legend">'
+        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{number(spent)}</b></span>'
+        f'<span><i class="rx-planned"></i>planned <b>{number(max(0.0, after - spent))}</b></span>'
+        f'<span><i class="rx-left"></i>left <b class="rx-left-value">'
+        f"{number(max(0.0, budget - spent))}</b></span></div>"
+        f'<p class="rx-note">ε of {number(budget)} in all, at δ = {number(delta)}</p>'
+    )
+
+
+def _where(name: str, fixed: bool) -> str:
+    told = "ledger" if fixed else "will be created at the first draw:"
+    return f'<p class="rx-note">{told} <code>{escape(name)}</code></p>'

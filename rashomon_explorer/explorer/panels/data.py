@@ -1,0 +1,139 @@
+"""Data: a data set that comes with the package, or a CSV file of one's own."""
+
+from html import escape
+
+import ipywidgets
+import pandas as pd
+
+from rashomon_explorer.datasets import list_datasets, load_dataset
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.upload import UploadPanel
+from rashomon_explorer.explorer.session import Session
+
+OWN_FILE = "your own CSV…"
+_NOTHING = ""
+
+
+class DataPanel:
+    """Choose the rows.
+
+    Parameters
+    ----------
+    session : Session
+        Gets the data set.
+
+    Attributes
+    ----------
+    name : ipywidgets.Dropdown
+        The data sets, and `OWN_FILE`.
+    positive : ipywidgets.Dropdown
+        The positive class, shown when there are more than two.
+    upload : UploadPanel
+        Shown for a file of one's own.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self._catalog = list_datasets().set_index("name")
+        self.name = ipywidgets.Dropdown(
+            description="Data set",
+            options=[("choose…", _NOTHING), *_labels(self._catalog), (OWN_FILE, OWN_FILE)],
+            value=_NOTHING,
+        )
+        self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
+        self.positive.layout.display = "none"
+        self.about = ipywidgets.HTML()
+        hide_when_empty(self.about)
+        self.upload = UploadPanel(session)
+        self.upload.widget.layout.display = "none"
+        self._code = CodeToggle(self.lines, "Data")
+        self._picking = False
+        self.name.observe(guarded(self.state, "Loading the data", self._chosen), "value")
+        self.positive.observe(guarded(self.state, "Loading the data", self._picked), "value")
+        self.state.observe(lambda _: self._describe(), "data")
+        self.state.observe(self._lock, "phase")
+        self.widget = card(
+            "1",
+            "Data",
+            [self.name, self.positive, self.upload.widget, self.about],
+            self._code,
+        )
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that loads the same rows."""
+        data = self.state.data
+        if data is None:
+            return ("from rashomon_explorer.datasets import list_datasets", "list_datasets()")
+        if self.name.value == OWN_FILE:
+            return (*self.upload.lines(), "explorer.data")
+        chosen = f", positive={self.positive.value!r}" if self.positive.options else ""
+        return (
+            "from rashomon_explorer import load_dataset",
+            f"load_dataset({data.name!r}{chosen})",
+            "explorer.data",
+        )
+
+    def _chosen(self, _change: object) -> None:
+        name = self.name.value
+        own = name == OWN_FILE
+        self.upload.widget.layout.display = None if own else "none"
+        self._offer_classes([])
+        if own or name == _NOTHING:
+            return
+        self.session.say(f"Loading {name}…")
+        data = load_dataset(name)
+        if data.task == "classification" and len(data.classes) > 2:
+            self._offer_classes(list(data.classes))
+            data = load_dataset(name, positive=self.positive.value)
+        self.session.choose(data)
+
+    def _picked(self, _change: object) -> None:
+        if not self._picking and self.positive.value is not None:
+            self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
+
+    def _offer_classes(self, classes: list[object]) -> None:
+        self._picking = True
+        self.positive.options = [(str(label), label) for label in classes]
+        if classes:
+            self.positive.value = classes[0]
+        self.positive.layout.display = None if classes else "none"
+        self._picking = False
+
+    def _lock(self, _change: object) -> None:
+        for control in (self.name, self.positive, self.upload.load):
+            control.disabled = self.state.busy
+
+    def _describe(self) -> None:
+        data = self.state.data
+        self._code.refresh()
+        if data is None:
+            self.about.value = ""
+            return
+        told = [f"<b>{escape(data.name)}</b>: {len(data.X):,} rows, {data.X.shape[1]} features"]
+        if data.classes is not None:
+            told.append(f"predicts <b>{escape(str(data.classes[1]))}</b>")
+        else:
+            low, high = data.target_bounds
+            told.append(f"predicts a number from {low:g} to {high:g}")
+        if len(data.sensitive.columns):
+            told.append(f"sensitive: {escape(', '.join(map(str, data.sensitive.columns)))}")
+        first = escape(data.DESCR.splitlines()[0])
+        warning = (
+            '<p class="rx-band rx-none">no guarantee: bounds were learnt from the rows</p>'
+            if data.bounds_learnt
+            else ""
+        )
+        self.about.value = f'{warning}<p>{" · ".join(told)}</p><p class="rx-note">{first}</p>'
+
+
+def _labels(catalog: pd.DataFrame) -> list[tuple[str, str]]:
+    fetched = {name for name, row in catalog.iterrows() if "openml" in str(row["source"]).lower()}
+    offline = [name for name in catalog.index if name not in fetched]
+    return [
+        *((f"{n} ({catalog.loc[n, 'rows']:,} rows)", n) for n in offline),
+        *((f"{n} (needs the network)", n) for n in catalog.index if n in fetched),
+    ]

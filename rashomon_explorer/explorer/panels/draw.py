@@ -1,0 +1,109 @@
+"""Draw: the one button that spends."""
+
+from collections.abc import Callable
+from html import escape
+
+import ipywidgets
+
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets import LiveText
+from rashomon_explorer.plots.text import number, plural
+
+
+class DrawPanel:
+    """Draw and Stop, with the price before and the receipt after.
+
+    Parameters
+    ----------
+    session : Session
+        What the buttons act on.
+    start : callable, optional
+        What Draw does; ``session.draw`` by default. Its owner brings the draws on screen.
+
+    Attributes
+    ----------
+    draw, stop : ipywidgets.Button
+        Enabled when they can do something.
+    progress : ipywidgets.HTML
+        Share of the draws made.
+    status : LiveText
+        The status line.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, session: Session, start: Callable[[], object] | None = None) -> None:
+        begin = start or session.draw
+        self.state = session.state
+        self.draw = ipywidgets.Button(description="Draw", button_style="primary", disabled=True)
+        self.draw.add_class("rx-draw")
+        self.stop = ipywidgets.Button(
+            description="Stop",
+            disabled=True,
+            tooltip="Keep the draws so far; the whole price stays spent",
+        )
+        self.stop.add_class("rx-stop")
+        self.price = ipywidgets.HTML()
+        self.price.add_class("rx-price")
+        self.progress = ipywidgets.HTML()
+        self.progress.add_class("rx-progress")
+        hide_when_empty(self.progress)
+        self.status = LiveText(role="status", kind="rx-status")
+        self._code = CodeToggle(self.lines, "Draw")
+        self.draw.on_click(guarded(self.state, "Drawing", lambda _: begin()))
+        self.stop.on_click(guarded(self.state, "Stopping", lambda _: session.stop()))
+        self.state.observe(
+            lambda _: self.refresh(), ["phase", "plan", "data", "n_drawn", "account"]
+        )
+        self.state.observe(self._say, "message")
+        buttons = ipywidgets.HBox([self.draw, self.stop])
+        buttons.add_class("rx-buttons")
+        self.widget = card(
+            "4", "Draw", [self.price, buttons, self.progress, self.status], self._code
+        )
+        self.widget.add_class("rx-draw-card")
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that makes the same draw."""
+        return (
+            "explorer.draw()  # charges explorer.ledger",
+            "explorer.estimator  # the fitted pipeline",
+            "explorer.rashomon_set.coef",
+            "explorer.guarantee",
+        )
+
+    def refresh(self) -> None:
+        """Match buttons, price and progress to the state."""
+        state = self.state
+        self.draw.disabled = state.data is None or state.busy
+        self.stop.disabled = not state.busy
+        self.draw.description = f"Draw {plural(state.n_draws, 'model')}" if state.data else "Draw"
+        self.price.value = self._price()
+        self.progress.value = self._bar()
+
+    def _price(self) -> str:
+        state = self.state
+        if state.plan is None or state.data is None:
+            return '<p class="rx-note">Choose a data set first.</p>'
+        if state.data.bounds_learnt:
+            return '<p class="rx-note"><b>No guarantee</b>: bounds were learnt from the rows.</p>'
+        price = number(state.plan.guarantee.epsilon(state.plan.delta))
+        if state.busy:
+            return f'<p class="rx-note">Reserved in the ledger: <b>ε = {price}</b>.</p>'
+        return f'<p class="rx-note">Pressing the button spends <b>ε = {price}</b>.</p>'
+
+    def _bar(self) -> str:
+        state = self.state
+        if not state.busy:
+            return ""
+        asked = state.drawn_settings.get("n_draws", state.n_draws)
+        return (
+            f'<progress max="{asked}" value="{state.n_drawn}" aria-label="Draws made"></progress>'
+            f"<span>{state.n_drawn} of {asked}</span>"
+        )
+
+    def _say(self, _change: object) -> None:
+        self.status.html = escape(self.state.message)

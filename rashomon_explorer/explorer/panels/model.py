@@ -1,0 +1,166 @@
+"""Model: loss, threshold, domain, price, number of draws."""
+
+import ipywidgets
+import traitlets
+
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import Dial
+from rashomon_explorer.losses import LOSSES
+
+_MAIN = ("psi", "epsilon", "n_draws")
+_MORE = ("radius", "ridge", "delta")
+
+
+def losses_for(task: str) -> tuple[str, ...]:
+    """Name the losses of a task.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+        What the data set asks for.
+
+    Returns
+    -------
+    tuple of str
+        Keys of the registry.
+
+    Examples
+    --------
+    >>> losses_for("classification")
+    ('logistic',)
+    """
+    return tuple(name for name, make in LOSSES.items() if make().task == task)
+
+
+def dials() -> dict[str, Dial]:
+    """Make one slider a setting.
+
+    Returns
+    -------
+    dict of str to Dial
+        By the estimators' parameter names.
+    """
+    return {
+        "psi": Dial(
+            label="Threshold ψ",
+            unit="loss",
+            help="A model is good if its loss is at most ψ above the best.",
+            low=0.001,
+            high=1.0,
+            log=True,
+            value=0.02,
+        ),
+        "epsilon": Dial(
+            label="Privacy price ε",
+            unit="in total",
+            help="For all draws together; smaller is more private.",
+            low=0.01,
+            high=100.0,
+            log=True,
+            value=4.0,
+        ),
+        "n_draws": Dial(
+            label="Draws",
+            unit="models",
+            help="More draws share the same price.",
+            low=1,
+            high=500,
+            log=True,
+            integer=True,
+            value=20,
+        ),
+        "radius": Dial(
+            label="Radius",
+            unit="of the ball of models",
+            help="Bound on the length of the coefficients; public.",
+            low=0.25,
+            high=32.0,
+            log=True,
+            value=4.0,
+        ),
+        "ridge": Dial(
+            label="Ridge",
+            unit="added to the loss",
+            help="Pulls coefficients to zero; costs nothing.",
+            low=1e-6,
+            high=1.0,
+            log=True,
+            zero=True,
+            value=0.0,
+        ),
+        "delta": Dial(
+            label="Privacy δ",
+            unit="in total",
+            help="Chance that ε does not hold; 0 asks for pure privacy.",
+            low=1e-12,
+            high=1e-3,
+            log=True,
+            zero=True,
+            value=1e-6,
+        ),
+    }
+
+
+class ModelPanel:
+    """Which models count as good, and what the draws may cost.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its settings are linked both ways.
+
+    Attributes
+    ----------
+    dials : dict of str to Dial
+        By the estimators' parameter names.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.dials = dials()
+        self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
+        self.more = ipywidgets.ToggleButton(
+            description="More settings", tooltip="Radius, ridge and δ"
+        )
+        self.more.add_class("rx-quiet")
+        self._extra = ipywidgets.VBox([self.dials[name] for name in _MORE])
+        self._extra.layout.display = "none"
+        self._code = CodeToggle(self.lines, "Model")
+        for name, dial in self.dials.items():
+            to_state = int if name == "n_draws" else float
+            traitlets.link((dial, "value"), (state, name), transform=(to_state, float))
+        traitlets.link((self.loss, "value"), (state, "loss"))
+        self.more.observe(self._toggle, "value")
+        state.observe(lambda _: self._code.refresh(), list(self.dials))
+        state.observe(self._offer, "data")
+        state.observe(self._lock, "phase")
+        self.widget = card(
+            "2",
+            "Model",
+            [self.loss, *(self.dials[name] for name in _MAIN), self.more, self._extra],
+            self._code,
+        )
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that makes the estimator of these settings."""
+        state = self.state
+        regression = state.data is not None and state.data.task == "regression"
+        kind = "RashomonRegressor" if regression else "RashomonClassifier"
+        settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in self.dials)
+        bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
+        return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds})")
+
+    def _toggle(self, _change: object) -> None:
+        self._extra.layout.display = None if self.more.value else "none"
+
+    def _offer(self, _change: object) -> None:
+        if self.state.data is not None:
+            self.loss.options = losses_for(self.state.data.task)
+            self._code.refresh()
+
+    def _lock(self, _change: object) -> None:
+        for control in (*self.dials.values(), self.loss):
+            control.disabled = self.state.busy

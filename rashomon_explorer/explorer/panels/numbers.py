@@ -1,0 +1,119 @@
+"""Key numbers of the draws, above the figures."""
+
+import ipywidgets
+
+from rashomon_explorer.explorer.html import fact
+from rashomon_explorer.explorer.panels.card import CodeToggle
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_VIEWS = [("Curator", "curator"), ("Release", "release")]
+
+
+class NumbersPanel:
+    """Draws, hit rate, best loss and price, and the switch between the two views.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its set is shown.
+
+    Attributes
+    ----------
+    facts : ipywidgets.HTML
+        The numbers.
+    view : ipywidgets.ToggleButtons
+        Curator or release.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.facts = ipywidgets.HTML()
+        self.facts.add_class("rx-numbers")
+        self.view = ipywidgets.ToggleButtons(
+            options=_VIEWS,
+            value="curator",
+            tooltips=[
+                "Everything, also what was read from private rows",
+                "Only what was paid for and may be shown to others",
+            ],
+        )
+        self.view.add_class("rx-view")
+        self._code = CodeToggle(self.lines, "Explore")
+        self.view.observe(self._look, "value")
+        state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "account"])
+        top = ipywidgets.HBox([self.facts, ipywidgets.VBox([self.view, self._code.button])])
+        top.add_class("rx-numbers-row")
+        self.widget = ipywidgets.VBox([top, self._code.code])
+        self.widget.add_class("rx-card")
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        if self.state.rashomon_set is None:
+            return ("explorer.rashomon_set  # None before the first draw",)
+        public = (
+            "explorer.rashomon_set.n_draws",
+            "explorer.guarantee.epsilon(explorer.rashomon_set.plan.delta)",
+        )
+        if self.state.view == "release":
+            return (*public, "explorer.rashomon_set.release()")
+        return (
+            *public,
+            "explorer.rashomon_set.hit_rate",
+            "explorer.rashomon_set.minimum.value, explorer.rashomon_set.minimum.gap",
+            "explorer.rashomon_set.excess.max()",
+            "explorer.rashomon_set.clipped_share",
+        )
+
+    def refresh(self) -> None:
+        """Write the numbers again."""
+        models = self.state.rashomon_set
+        self._code.refresh()
+        if models is None or not models.n_draws:
+            self.facts.value = (
+                '<p class="rx-note">Every dot you will see is a model that explains the data '
+                "almost as well as the best one. <b>1</b> choose data, <b>2–3</b> see what a "
+                "price buys, <b>4</b> press Draw.</p>"
+            )
+            return
+        rows = [fact("Draws", f"{models.n_draws:,}"), self._price()]
+        if self.state.view == "curator":
+            rows += _curator_facts(models)
+        self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
+
+    def _price(self) -> str:
+        models = self.state.rashomon_set
+        if not models.guarantee.holds:
+            return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
+        delta = models.plan.delta
+        epsilon = number(models.guarantee.epsilon(delta))
+        seed = "known seed: not private" if models.guarantee.reproducible else ""
+        note = seed or f"at δ = {number(delta)}"
+        return fact("Paid", f"ε = {epsilon}", note, kind="rx-paid")
+
+    def _look(self, _change: object) -> None:
+        self.state.view = self.view.value
+
+
+def _curator_facts(models: RashomonSet) -> list[str]:
+    where = "at the edge of the ball" if models.minimum.on_boundary else "inside the ball"
+    return [
+        fact(
+            "Hit rate",
+            percent(models.hit_rate),
+            f"guaranteed ≥ {percent(models.plan.hit_rate_bound)}",
+            kind="rx-curator",
+        ),
+        fact("Best loss", number(models.minimum.value, 4), where, kind="rx-curator"),
+        fact(
+            "Worst draw",
+            f"+{number(float(models.excess.max()))}",
+            f"ψ = {number(models.psi)}",
+            kind="rx-curator",
+        ),
+        fact("Rows shortened", percent(models.clipped_share), kind="rx-curator"),
+    ]

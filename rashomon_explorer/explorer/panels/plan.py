@@ -1,0 +1,104 @@
+"""Plan: what the settings buy, before anything is read."""
+
+import ipywidgets
+
+from rashomon_explorer.explorer.html import fact
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.text import number, percent
+
+
+class PlanPanel:
+    """Numbers that move with the sliders and cost nothing.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its plan and account are shown.
+
+    Attributes
+    ----------
+    facts : ipywidgets.HTML
+        The numbers.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.facts = ipywidgets.HTML()
+        self.facts.add_class("rx-plan")
+        self._code = CodeToggle(self.lines, "Plan")
+        state.observe(lambda _: self.refresh(), ["plan", "account", "data", "phase"])
+        self.widget = card("3", "Plan", [self.facts], self._code)
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        known = self.state.account is not None and self.state.account.exists
+        return (
+            "explorer.plan.hit_rate_bound",
+            "explorer.plan.guarantee.epsilon(explorer.plan.delta)",
+            "explorer.plan.eta  # ε of one draw",
+            "explorer.plan.beta",
+            "explorer.plan.excess_bound",
+            "explorer.ledger.epsilon_after(explorer.plan.guarantee)"
+            if known
+            else "explorer.budget  # no ledger before the first draw",
+        )
+
+    def refresh(self) -> None:
+        """Write the numbers again."""
+        plan = self.state.plan
+        if plan is None:
+            self.facts.value = '<p class="rx-note">Choose a data set to see what a price buys.</p>'
+            return
+        rows = [
+            fact(
+                "Guaranteed hit rate",
+                f"≥ {percent(plan.hit_rate_bound)}",
+                f"share of draws within ψ, whatever the {plan.n:,} rows say",
+                kind="rx-lead",
+            ),
+            *self._price(),
+            fact("Inverse temperature β", number(plan.beta)),
+            fact("Expected excess loss", f"≤ {number(plan.excess_bound)}"),
+            *self._after(),
+        ]
+        self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
+        self._code.refresh()
+
+    def _price(self) -> list[str]:
+        state, plan = self.state, self.state.plan
+        if state.data is not None and state.data.bounds_learnt:
+            why = "bounds were learnt from the rows, so nothing is charged"
+            return [fact("Privacy guarantee", "none", why, kind="rx-over")]
+        total = number(plan.guarantee.epsilon(plan.delta))
+        return [
+            fact("Price in total", f"ε = {total}", f"at δ = {number(plan.delta)}"),
+            fact("Price of one draw", f"ε = {number(plan.eta)}"),
+        ]
+
+    def _after(self) -> list[str]:
+        account, plan, data = self.state.account, self.state.plan, self.state.data
+        if account is None or data is None or data.bounds_learnt or self.state.busy:
+            return []
+        left = account.budget - account.after(plan.guarantee)
+        if account.affords(plan.guarantee):
+            return [fact("Left after this draw", f"ε = {number(max(0.0, left))}")]
+        return [
+            fact(
+                "Over the budget",
+                f"by ε = {number(-left)}",
+                f"ε = {number(account.left)} is left",
+                kind="rx-over",
+            )
+        ]
+
+    def _advice(self) -> str:
+        if self.state.plan.hit_rate_bound >= 0.05:
+            return ""
+        return (
+            '<p class="rx-note">At this price few draws need be good. More rows, a larger ψ or ε, '
+            "fewer draws or a smaller radius raise the bound.</p>"
+        )

@@ -1,0 +1,69 @@
+"""The draws that were picked in a figure."""
+
+import ipywidgets
+
+from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.tables import coefficients_table, losses_table
+from rashomon_explorer.plots.text import plural
+
+_MOST = 12
+
+
+class SelectionPanel:
+    """Side by side, the models that were clicked or boxed.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its selection is shown.
+
+    Attributes
+    ----------
+    table : ipywidgets.HTML
+        One column a model.
+    clear : ipywidgets.Button
+        Empties the selection.
+    widget : ipywidgets.Widget
+        The panel; hidden while nothing is picked.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.table = ipywidgets.HTML()
+        self.clear = ipywidgets.Button(description="Clear the selection")
+        self.clear.add_class("rx-quiet")
+        self.clear.on_click(lambda _: setattr(state, "selection", ()))
+        self._code = CodeToggle(self.lines, "Selected models")
+        self.widget = card("", "Selected models", [self.table, self.clear], self._code)
+        self.widget.add_class("rx-selection")
+        state.observe(lambda _: self.refresh(), ["selection", "rashomon_set", "view"])
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        chosen = f"[{', '.join(map(str, self.state.selection))}]"
+        public = f"explorer.rashomon_set.coef[{chosen}]"
+        if self.state.view == "release":
+            return (public,)
+        return (public, f"explorer.rashomon_set.excess[{chosen}]")
+
+    def refresh(self) -> None:
+        """Write the table again."""
+        chosen = self.state.selection[:_MOST]
+        models = self.state.rashomon_set
+        self.widget.layout.display = "none" if not chosen or models is None else None
+        if not chosen or models is None or max(chosen) >= models.n_draws:
+            self.table.value = ""
+            return
+        frame = coefficients_table(models).iloc[list(chosen)].T
+        if self.state.view == "curator":
+            excess = losses_table(models)["excess"].iloc[list(chosen)]
+            frame.loc["excess loss (curator)"] = excess
+            frame.insert(0, "best (curator)", [*models.best, 0.0])
+        frame.index.name = "coefficient"
+        frame.columns = [f"draw {c}" if isinstance(c, int) else str(c) for c in frame.columns]
+        caption = plural(len(self.state.selection), "selected model")
+        self.table.value = table_html(frame, caption)
+        self._code.refresh()

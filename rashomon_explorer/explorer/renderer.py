@@ -1,0 +1,72 @@
+"""The only writer of figures: newest state wins, never faster than the browser can draw."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.guard import LOGGER
+
+FRAMES_A_SECOND = 12
+
+
+class Renderer:
+    """Redraws cards that were marked as out of date, in one task.
+
+    Parameters
+    ----------
+    cards : iterable of FigureCard
+        In the order in which they are drawn.
+
+    Notes
+    -----
+    Inside an event loop (a notebook, Voilà) marking is instant and drawing happens in a task that
+    waits for the browser's acknowledgement. Without a loop (a script) it draws at once.
+    """
+
+    def __init__(self, cards: Iterable[FigureCard]) -> None:
+        self.cards = tuple(cards)
+        self.frames = 0
+        self._dirty: set[FigureCard] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
+        """Ask for some cards, or all, to be drawn again.
+
+        Parameters
+        ----------
+        cards : iterable of FigureCard, optional
+            All by default.
+        """
+        self._dirty.update(self.cards if cards is None else cards)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            for card in self._take():
+                card.redraw()
+            return
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._run())
+
+    async def settled(self) -> None:
+        """Wait until nothing is out of date."""
+        while self._task is not None and not self._task.done():
+            await asyncio.sleep(0.01)
+
+    async def _run(self) -> None:
+        while self._dirty:
+            started = time.monotonic()
+            batch = self._take()
+            for card in batch:
+                try:
+                    await card.redraw_later()
+                except Exception as error:  # one figure must not end the task of the others
+                    LOGGER.error("%s could not be sent", card.title, exc_info=error)
+            self.frames += 1
+            await asyncio.gather(*(card.view.drawn() for card in batch))
+            await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
+
+    def _take(self) -> list[FigureCard]:
+        batch = [card for card in self.cards if card in self._dirty]
+        self._dirty.clear()
+        return batch

@@ -1,0 +1,78 @@
+"""What the page says about a draw: refused, under way, done."""
+
+from rashomon_explorer.exceptions import BudgetExceededError
+from rashomon_explorer.explorer.account import Account
+from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.text import number, plural
+from rashomon_explorer.privacy import Plan
+
+
+def refuse_past_budget(account: Account, plan: Plan) -> None:
+    """Raise a `BudgetExceededError` that names what is left, if the plan costs more.
+
+    Parameters
+    ----------
+    account : Account
+        The ledger now.
+    plan : Plan
+        What a draw would cost.
+    """
+    if account.affords(plan.guarantee):
+        return
+    raise BudgetExceededError(
+        f"This draw would bring the total to ε = {number(account.after(plan.guarantee))}, past the "
+        f"budget of ε = {number(account.budget)} at δ = {number(account.delta)}. "
+        f"ε = {number(account.left)} is left. Nothing was drawn and nothing was spent: lower ε or "
+        "the number of draws."
+    )
+
+
+def progress(job: DrawJob, state: ExplorerState) -> str:
+    """Say how far a draw is.
+
+    Parameters
+    ----------
+    job : DrawJob
+        Under way.
+    state : ExplorerState
+        The draws so far.
+
+    Returns
+    -------
+    str
+        A sentence for the status line.
+    """
+    asked = state.drawn_settings["n_draws"]
+    if state.n_drawn:
+        return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
+    return (
+        f"Looking for the first of {plural(asked, 'model')}, {job.seconds:.0f} s. "
+        "The sampler proposes and discards until a proposal is exact."
+    )
+
+
+def receipt(state: ExplorerState, got: int, asked: int) -> str:
+    """Say what a draw brought and cost.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        After the draw.
+    got, asked : int
+        Models.
+
+    Returns
+    -------
+    str
+        A sentence for the status line.
+    """
+    # The line also stands beside the release view: no hit rate and no run time, which the rows
+    # decide.
+    told = f"Drew {plural(got, 'model')}."
+    if got < asked:
+        told = f"Stopped after {got} of {plural(asked, 'model')}; the whole price stays spent."
+    if state.data.bounds_learnt:
+        return f"{told} No guarantee: the bounds were learnt from the rows."
+    account = state.account
+    return f"{told} Spent so far: ε = {number(account.spent)}, left: ε = {number(account.left)}."

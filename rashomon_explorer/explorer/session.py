@@ -1,0 +1,323 @@
+"""What the buttons do: choose data, plan, draw, stop. No widgets here."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import Bunch
+
+from rashomon_explorer.estimators import (
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonRegressor,
+)
+from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.guard import report
+from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget
+from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.privacy import Guarantee, Ledger, Plan, no_guarantee
+from rashomon_explorer.rashomon_set import RashomonSet
+
+HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
+"""Environment variable that names the folder of the ledgers."""
+
+_NO_DATA = "there is no data set yet: choose one under Data"
+_ESTIMATORS = {"classification": RashomonClassifier, "regression": RashomonRegressor}
+_USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
+
+
+def default_home() -> Path:
+    """Return the folder of the ledgers: where the command was started, or the current one."""
+    return Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
+
+
+class Session:
+    """One person's work with one data set after another.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Read and written here.
+    home : pathlib.Path
+        Folder of the ledgers.
+
+    Attributes
+    ----------
+    estimator : sklearn.pipeline.Pipeline or estimator or None
+        What made the draws on screen; takes rows as they come in ``state.data.X``.
+    rows : DataFrame or None
+        ``state.data.X`` as the models on screen were fitted: scaled by its public bounds.
+    job : DrawJob or None
+        The draw under way, or the last one.
+    """
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        self.state = state
+        self.home = home
+        self.estimator: Any = None
+        self.rows: Any = None
+        self.job: DrawJob | None = None
+        self._scaler: Any = None
+        self._scaled: Any = None
+        self._ledger_path: Path | None = None
+        state.observe(lambda _: self.replan(), [*SETTINGS])
+        state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The data set's ledger, or None before its first draw."""
+        account = self.state.account
+        return Ledger.open(account.path) if account is not None and account.exists else None
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the draws on screen reveal at most."""
+        models = self.state.rashomon_set
+        return None if models is None else models.guarantee
+
+    def choose(self, data: Bunch) -> None:
+        """Take a data set; draws of the one before leave the screen, its ledger stays.
+
+        Parameters
+        ----------
+        data : sklearn.utils.Bunch
+            As `load_dataset` and `load_csv` return it.
+
+        Raises
+        ------
+        DataError
+            If it has more than two classes: a positive one must be picked first.
+        """
+        if self.state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+        if data.task == "classification" and len(data.classes) != 2:
+            raise DataError(
+                f"{data.name} has {len(data.classes)} classes, expected 2: "
+                "pick one as the positive class"
+            )
+        state = self.state
+        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
+        self.rows = self._scaled = scaler.fit_transform(data.X)
+        self._scaler = scaler
+        self._ledger_path = ledger_path(self.home, data.name)
+        changed_task = state.data is None or state.data.task != data.task
+        self._clear()
+        with state.hold_trait_notifications():
+            state.data = data
+            state.alert = None
+            if changed_task:
+                state.radius = _USUAL_RADIUS[data.task]
+                state.loss = "logistic" if data.task == "classification" else "squared"
+            state.account = self._read_account(self._ledger_path)
+            state.delta = state.account.delta
+        self.replan()
+        self.say(
+            f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
+            "Nothing was read yet; moving a slider costs nothing."
+        )
+
+    def _clear(self) -> None:
+        self.estimator = None
+        with self.state.hold_trait_notifications():
+            self.state.rashomon_set = None
+            self.state.n_drawn = 0
+            self.state.drawn_settings = {}
+            self.state.selection = ()
+            self.state.phase = "empty"
+
+    def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
+        """Show the set of an estimator that was fitted elsewhere.
+
+        Parameters
+        ----------
+        estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one
+            Fitted.
+        data : sklearn.utils.Bunch, optional
+            Its rows, for the figures that need them.
+        """
+        if data is not None:
+            self.choose(data)
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        if data is not None:
+            self.rows = estimator[:-1].transform(data.X) if last is not estimator else data.X
+        known = last.get_params(deep=False)
+        state = self.state
+        self.estimator = estimator
+        with state.hold_trait_notifications():
+            for name in set(SETTINGS) & set(known):
+                setattr(state, name, known[name])
+            state.rashomon_set = last.rashomon_set_
+            state.plan = last.plan_
+            state.n_drawn = last.rashomon_set_.n_draws
+            state.drawn_settings = state.settings()
+            state.phase = "done"
+        if known["ledger"] is not None:
+            self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"]))
+        self.refresh_account()
+        self.say(f"Showing {plural(last.rashomon_set_.n_draws, 'draw')} of a fitted estimator.")
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders.
+
+        Parameters
+        ----------
+        ledger : pathlib.Path, optional
+            The ledger it will charge.
+
+        Returns
+        -------
+        RashomonClassifier or RashomonRegressor
+            The data set's task decides which.
+        """
+        state = self.state
+        if state.data is None:
+            raise DataError(_NO_DATA)
+        kind = _ESTIMATORS[state.data.task]
+        settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
+        if state.data.target_bounds is not None:
+            settings["target_bounds"] = state.data.target_bounds
+        return kind(**settings, ledger=None if ledger is None else str(ledger))
+
+    def replan(self) -> Plan | None:
+        """Compute what the settings buy; reads no row.
+
+        Returns
+        -------
+        Plan or None
+            None without data.
+        """
+        state = self.state
+        if state.data is None:
+            return None
+        if not state.busy and state.phase in ("empty", "failed"):
+            state.phase = "planning"
+        state.plan = self.make_estimator().plan(*state.data.X.shape)
+        return state.plan
+
+    def refresh_account(self) -> Account | None:
+        """Read the ledger again; another process may have charged it."""
+        if self._ledger_path is not None:
+            self.state.account = self._read_account(self._ledger_path)
+        return self.state.account
+
+    def _read_account(self, path: Path) -> Account:
+        return read_account(path, (self.state.budget_epsilon, self.state.budget_delta))
+
+    def draw(self) -> DrawJob:
+        """Charge the ledger and start drawing in a worker thread.
+
+        Returns
+        -------
+        DrawJob
+            Already started; call `pump` to bring its draws on screen.
+
+        Raises
+        ------
+        DataError
+            Without data, or while another draw is under way.
+        BudgetExceededError
+            If the price is not left; nothing is read and nothing is spent.
+        """
+        job = self.prepare()
+        job.start()
+        return job
+
+    def prepare(self) -> DrawJob:
+        """Check the budget and make the job of a draw, not started."""
+        state = self.state
+        if state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+        if state.data is None:
+            raise DataError(_NO_DATA)
+        estimator = self.make_estimator(ledger=self._open_ledger())
+        plan = estimator.plan(*state.data.X.shape)
+        account = self.refresh_account()
+        if not state.data.bounds_learnt and account is not None:
+            refuse_past_budget(account, plan)
+        self.rows = self._scaled
+        self.job = DrawJob(estimator, self.rows, state.data.y)
+        with state.hold_trait_notifications():
+            state.alert = None
+            state.n_drawn = 0
+            state.selection = ()
+            state.drawn_settings = state.settings()
+            state.phase = "reserved"
+        self.say(f"Drawing {plural(state.n_draws, 'model')}…")
+        return self.job
+
+    def _open_ledger(self) -> Path | None:
+        path = self._ledger_path
+        if path is None or self.state.data.bounds_learnt:
+            return None
+        if not path.exists():
+            budget = self.state.budget_epsilon, self.state.budget_delta
+            Ledger.open(path, epsilon=budget[0], delta=budget[1]).close()
+        return path
+
+    def stop(self) -> None:
+        """Ask the draw under way to end; draws so far are kept, the price stays spent."""
+        if self.job is not None and self.job.running:
+            self.job.stop()
+            self.say("Stopping…")
+
+    def pump(self) -> bool:
+        """Bring the job's newest draws into the state.
+
+        Returns
+        -------
+        bool
+            Whether the job is still running.
+        """
+        job, state = self.job, self.state
+        if job is None or not state.busy:
+            return False
+        ended = not job.running  # asked before the draws are read, or the last ones could be missed
+        partial = job.latest
+        if partial is not None and partial.n_draws != state.n_drawn:
+            self._take(partial)
+        if job.beats and state.phase == "reserved":
+            state.phase = "drawing"
+            self.refresh_account()
+        if ended:
+            self._finish(job)
+        elif not job.stopped:
+            self.say(progress(job, state))
+        return not ended
+
+    def _take(self, models: RashomonSet) -> None:
+        self.state.rashomon_set = self._labelled(models)
+        self.state.n_drawn = models.n_draws
+
+    def _labelled(self, models: RashomonSet) -> RashomonSet:
+        if not self.state.data.bounds_learnt:
+            return models
+        return replace(models, guarantee=no_guarantee("the bounds were learnt from the rows"))
+
+    def _finish(self, job: DrawJob) -> None:
+        state = self.state
+        self.refresh_account()
+        if job.stopped and isinstance(job.error, SamplerError):
+            state.phase = "stopped"
+            self.say("Stopped before the first model; the whole price stays spent.")
+            return
+        if job.error is not None:
+            state.phase = "failed"
+            self.say("The draw failed.")
+            report(state, "Drawing", job.error)
+            return
+        fitted = job.estimator
+        fitted.rashomon_set_ = self._labelled(fitted.rashomon_set_)
+        fitted.guarantee_ = fitted.rashomon_set_.guarantee
+        self.estimator = make_pipeline(self._scaler, fitted)
+        asked, got = state.drawn_settings["n_draws"], state.n_drawn
+        state.phase = "stopped" if got < asked else "done"
+        self.say(receipt(state, got, asked))
+
+    def say(self, message: str) -> None:
+        """Write the status line."""
+        self.state.message = message

@@ -1,0 +1,98 @@
+"""What the dashboard knows: one object that controls write and views read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import traitlets
+
+PHASES = ("empty", "planning", "reserved", "drawing", "done", "stopped", "failed")
+"""Before data; settings may change; price written; sampler at work; how the draw ended."""
+
+BUSY = ("reserved", "drawing")
+SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss")
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A failure in words.
+
+    Attributes
+    ----------
+    failed : str
+        What did not work.
+    reason : str
+        The error's own message, which names the remedy.
+    kept : str
+        What is still there.
+    """
+
+    failed: str
+    reason: str
+    kept: str = "Your settings and figures are kept."
+
+
+class ExplorerState(traitlets.HasTraits):
+    """Settings, results and where in the story we are.
+
+    Attributes
+    ----------
+    phase : str
+        One of `PHASES`.
+    data : sklearn.utils.Bunch or None
+        The data set chosen.
+    loss, psi, radius, ridge, epsilon, delta, n_draws
+        Settings of the next draw, as the estimators take them.
+    budget_epsilon, budget_delta : float
+        Budget that a new ledger will get.
+    plan : Plan or None
+        What the settings buy, known without reading a row.
+    account : Account or None
+        The ledger as last read.
+    rashomon_set : RashomonSet or None
+        The draws so far.
+    drawn_settings : dict
+        The settings that `rashomon_set` was drawn with.
+    selection : tuple of int
+        Draws picked in a figure.
+    view : str
+        ``"curator"`` or ``"release"``.
+    alert : Alert or None
+        The last failure.
+    message : str
+        The status line.
+
+    Examples
+    --------
+    >>> ExplorerState().phase
+    'empty'
+    """
+
+    phase = traitlets.Enum(PHASES, "empty")
+    data = traitlets.Any(None)
+    loss = traitlets.Unicode("logistic")
+    psi = traitlets.Float(0.02)
+    radius = traitlets.Float(4.0)
+    ridge = traitlets.Float(0.0)
+    epsilon = traitlets.Float(4.0)
+    delta = traitlets.Float(1e-6)
+    n_draws = traitlets.Int(20)
+    budget_epsilon = traitlets.Float(8.0)
+    budget_delta = traitlets.Float(1e-6)
+    plan = traitlets.Any(None, allow_none=True)
+    account = traitlets.Any(None, allow_none=True)
+    rashomon_set = traitlets.Any(None, allow_none=True)
+    drawn_settings = traitlets.Dict()
+    n_drawn = traitlets.Int(0)
+    selection = traitlets.Tuple()
+    view = traitlets.Enum(("curator", "release"), "curator")
+    alert = traitlets.Instance(Alert, allow_none=True)
+    message = traitlets.Unicode("")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a draw is under way."""
+        return self.phase in BUSY
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the next draw by name."""
+        return {name: getattr(self, name) for name in SETTINGS}

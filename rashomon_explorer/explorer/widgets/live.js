@@ -1,0 +1,17 @@
+// A region whose element stays while its words change, so that screen readers announce them.
+export default {
+  render({ model, el }) {
+    el.classList.add("rx-live");
+    const region = document.createElement("div");
+    const show = () => {
+      region.setAttribute("role", model.get("role"));
+      region.className = model.get("kind");
+      region.innerHTML = model.get("html");
+      region.hidden = !model.get("html");
+    };
+    model.on("change", show);
+    el.append(region);
+    show();
+    return () => model.off("change", show);
+  },
+};

@@ -1,0 +1,191 @@
+"""One Plotly figure in a notebook or Voilà page, drawn by the page's single copy of plotly.js."""
+
+import asyncio
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets
+import plotly
+import plotly.graph_objects as go
+import traitlets
+
+from rashomon_explorer.plots.theme import templates
+
+_HERE = Path(__file__).parent
+_BUTTONS = ["zoom2d", "pan2d", "resetScale2d", "toImage"]
+_PICKING = ["select2d", "lasso2d"]
+
+
+class PlotlyBundle(anywidget.AnyWidget):
+    """Carries plotly.js to the browser once a kernel, whatever the number of figures."""
+
+    _esm = "export default { render() {} }"
+    code = traitlets.Bytes().tag(sync=True)
+
+
+@cache
+def _bundle_for(_connection: object) -> PlotlyBundle:
+    code = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
+    return PlotlyBundle(code=code)
+
+
+def shared_bundle() -> PlotlyBundle:
+    """Return the kernel's one bundle widget, made anew if it was closed.
+
+    Returns
+    -------
+    PlotlyBundle
+        A live widget that holds plotly.js.
+
+    Examples
+    --------
+    >>> shared_bundle() is shared_bundle()
+    True
+    """
+    bundle = _bundle_for(None)
+    if bundle.comm is None:
+        _bundle_for.cache_clear()
+        bundle = _bundle_for(None)
+    return bundle
+
+
+class PlotlyView(anywidget.AnyWidget):
+    """A figure that follows the page's theme and width and says when it has been drawn.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure, optional
+        What to draw first.
+    label : str
+        The figure's name for a screen reader.
+    selectable : bool
+        Whether the mode bar offers box and lasso selection.
+
+    Attributes
+    ----------
+    rev : int
+        Number of the newest figure; `drawn` waits for it.
+    selected : list of dict
+        Points in the last selection, each ``{"trace", "point", "id", "x", "y"}``; ``id`` is the
+        point's ``customdata``.
+    hovered, clicked : dict
+        The point under the pointer, the last point clicked; same keys.
+
+    Examples
+    --------
+    >>> import plotly.graph_objects as go
+    >>> view = PlotlyView(go.Figure(go.Scatter(y=[1, 3, 2])), label="Three numbers")
+    >>> view.rev
+    1
+    >>> view.show(go.Figure())
+    2
+    """
+
+    _esm = (_HERE / "plotly_view.js").read_text(encoding="utf-8")
+    figure = traitlets.Dict().tag(sync=True)
+    rev = traitlets.Int(0).tag(sync=True)
+    label = traitlets.Unicode("figure").tag(sync=True)
+    config = traitlets.Dict().tag(sync=True)
+    templates = traitlets.Dict().tag(sync=True)
+    plotly_version = traitlets.Unicode(plotly.__version__).tag(sync=True)
+    bundle = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
+    selected: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    hovered = traitlets.Dict().tag(sync=True)
+    clicked = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, figure: go.Figure | None = None, *, label: str = "figure", selectable: bool = False
+    ) -> None:
+        buttons = (_PICKING if selectable else []) + _BUTTONS
+        super().__init__(
+            label=label,
+            templates=templates(),
+            bundle=shared_bundle(),
+            config={
+                "displaylogo": False,
+                "responsive": False,
+                # A list of what is there: plotly.js adds a button that uploads the figure.
+                "modeBarButtons": [buttons],
+                "plotlyServerURL": "",
+            },
+        )
+        self._drawn_rev = 0
+        self._views = 0
+        self._waiting: list[tuple[int, asyncio.Future[bool]]] = []
+        self.on_msg(self._receive)
+        if figure is not None:
+            self.show(figure)
+
+    def show(self, figure: go.Figure) -> int:
+        """Send a figure to the browser.
+
+        Parameters
+        ----------
+        figure : plotly.graph_objects.Figure
+            Replaces the one on screen; zoom is kept where ``layout.uirevision`` is unchanged.
+
+        Returns
+        -------
+        int
+            The number to give to `drawn`.
+        """
+        content = figure.to_dict()
+        content.get("layout", {}).pop("template", None)  # the browser adds the page's own
+        with self.hold_sync():  # one message, or the browser would draw the old figure again
+            self.figure = content
+            self.rev += 1
+        return self.rev
+
+    async def drawn(self, rev: int | None = None, timeout: float = 1.0) -> bool:
+        """Wait until a browser has drawn a figure.
+
+        Parameters
+        ----------
+        rev : int, optional
+            What `show` returned; the newest one by default.
+        timeout : float
+            Seconds to wait at most.
+
+        Returns
+        -------
+        bool
+            True once drawn; False at once if no page shows this view, or after the timeout.
+        """
+        rev = self.rev if rev is None else rev
+        if self._drawn_rev >= rev:
+            return True
+        if not self._views:
+            return False
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((rev, future))
+        try:
+            return await asyncio.wait_for(future, timeout)
+        except TimeoutError:
+            return False
+
+    def _receive(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        kind = content.get("type")
+        if kind == "mounted":
+            self._views += 1
+        elif kind == "unmounted":
+            self._views = max(0, self._views - 1)
+        elif kind == "drawn":
+            self._drawn_rev = max(self._drawn_rev, int(content["rev"]))
+            self._release_waiters()
+
+    def _release_waiters(self) -> None:
+        kept = []
+        for rev, future in self._waiting:
+            if rev > self._drawn_rev:
+                kept.append((rev, future))
+            elif not future.done():
+                # Some front ends deliver messages on another thread than the loop's.
+                future.get_loop().call_soon_threadsafe(_settle, future)
+        self._waiting = kept
+
+
+def _settle(future: "asyncio.Future[bool]") -> None:
+    if not future.done():
+        future.set_result(True)

@@ -1,0 +1,37 @@
+"""Figures: pure functions from a set, a plan or a ledger to a Plotly figure, in one look.
+
+Curator plots take a `RashomonSet` and carry an amber band; release plots take a `ReleasedSet` and
+carry a green band with the price. Neither takes the other's type.
+"""
+
+from rashomon_explorer.plots.budget import budget_bar, plot_budget, plot_plan
+from rashomon_explorer.plots.coefficients import (
+    default_axes,
+    plot_coefficients,
+    plot_released_coefficients,
+)
+from rashomon_explorer.plots.losses import plot_losses
+from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
+from rashomon_explorer.plots.spread import (
+    plot_coefficient_spread,
+    plot_importance,
+    plot_released_spread,
+)
+from rashomon_explorer.plots.theme import empty_figure
+
+__all__ = [
+    "Multiplicity",
+    "budget_bar",
+    "default_axes",
+    "empty_figure",
+    "multiplicity",
+    "plot_budget",
+    "plot_coefficient_spread",
+    "plot_coefficients",
+    "plot_importance",
+    "plot_losses",
+    "plot_people",
+    "plot_plan",
+    "plot_released_coefficients",
+    "plot_released_spread",
+]

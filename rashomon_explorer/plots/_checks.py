@@ -1,0 +1,39 @@
+"""Which object a plot may be made of: curator plots and release plots take different types."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+
+MOST_POINTS = 20_000
+"""More points than this are drawn as a fixed random subsample, and the figure says so."""
+
+
+def need_curator(given: object, plot: str) -> RashomonSet:
+    """Return `given` if it is a `RashomonSet`, else raise a TypeError that names the remedy."""
+    if isinstance(given, RashomonSet):
+        return given
+    raise TypeError(
+        f"{plot} shows values computed from private rows and needs a RashomonSet, got "
+        f"{type(given).__name__}; a ReleasedSet goes to plot_released_coefficients or "
+        "plot_released_spread"
+    )
+
+
+def need_release(given: object, plot: str) -> ReleasedSet:
+    """Return `given` if it is a `ReleasedSet`, else raise a TypeError that names the remedy."""
+    if isinstance(given, ReleasedSet):
+        return given
+    raise TypeError(
+        f"{plot} makes a figure that may leave the building and needs a ReleasedSet, got "
+        f"{type(given).__name__}; call .release() on a RashomonSet first"
+    )
+
+
+def shown_points(n_points: int) -> tuple[NDArray[np.intp], str]:
+    """Return which points to draw and the words that say so, empty when all are drawn."""
+    if n_points <= MOST_POINTS:
+        return np.arange(n_points), ""
+    # A fixed seed: the same points at every redraw, or the figure would flicker.
+    chosen = np.random.default_rng(0).choice(n_points, MOST_POINTS, replace=False)
+    return np.sort(chosen), f"showing {MOST_POINTS:,} of {n_points:,}, chosen at random"

@@ -1,0 +1,241 @@
+"""What was spent of a data set's budget, what a plan would add, and what a price buys."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.theme import (
+    BLUE,
+    CATEGORIES,
+    GREEN,
+    GREY,
+    VERMILLION,
+    empty_figure,
+    new_figure,
+)
+from rashomon_explorer.privacy import (
+    Guarantee,
+    Ledger,
+    Plan,
+    bounded_range,
+    compose,
+    guaranteed_hit_rate,
+)
+
+HEIGHT = 230
+
+
+def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
+    """Plot the charges of a ledger against its budget, and what a plan would add.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger of a data set.
+    planned : Plan, optional
+        A draw that is not paid yet; hatched.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One bar: a segment a charge, the planned one, and what is left.
+    """
+    if ledger.budget is None:
+        return empty_figure("What it cost", "This ledger has no budget.", height=HEIGHT)
+    budget, delta = ledger.budget
+    return budget_bar(
+        [entry.guarantee for entry in ledger.entries()],
+        budget,
+        delta,
+        None if planned is None else planned.guarantee,
+        notes=[f"{entry.who}, {entry.when}<br>{entry.state}" for entry in ledger.entries()],
+    )
+
+
+def budget_bar(
+    charges: list[Guarantee],
+    budget: float,
+    delta: float,
+    planned: Guarantee | None = None,
+    *,
+    notes: list[str] | None = None,
+) -> go.Figure:
+    """Plot guarantees composed one after another against a budget.
+
+    Parameters
+    ----------
+    charges : list of Guarantee
+        What was spent, oldest first.
+    budget, delta : float
+        The budget, ε at δ.
+    planned : Guarantee, optional
+        What a draw would add; hatched.
+    notes : list of str, optional
+        A hover text a charge.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One stacked bar on an axis of ε at δ. Charges compose, so a segment is what its charge added
+        to the total.
+    """
+    totals = [0.0] + [compose(charges[: k + 1]).epsilon(delta) for k in range(len(charges))]
+    spent = totals[-1]
+    after = compose([*charges, planned]).epsilon(delta) if planned is not None else spent
+    figure = new_figure("What it cost", _told(spent, after, budget), height=HEIGHT)
+    for k, (low, high) in enumerate(pairwise(totals)):
+        note = notes[k] if notes else ""
+        figure.add_bar(
+            y=[0],
+            x=[high - low],
+            base=[low],
+            orientation="h",
+            width=0.5,
+            name="spent",
+            showlegend=k == 0,
+            marker={"color": BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
+            hovertemplate=f"charge {k + 1}: adds ε = {number(high - low)}<br>{note}<extra></extra>",
+        )
+    _add_planned(figure, spent, after, budget)
+    left = max(0.0, budget - max(spent, after))
+    figure.add_bar(
+        y=[0],
+        x=[left],
+        base=[budget - left],
+        orientation="h",
+        width=0.5,
+        name="left",
+        marker={"color": "rgba(138,143,152,0.22)", "line": {"width": 0}},
+        hovertemplate=f"left: ε = {number(left)}<extra></extra>",
+    )
+    figure.add_vline(x=budget, line={"color": GREY, "width": 2})
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={
+            "title": f"privacy spent, ε at δ = {number(delta)}",
+            "range": [0, 1.04 * max(budget, _finite(after))],
+        },
+        yaxis={"visible": False, "range": [-0.5, 0.5], "fixedrange": True},
+        margin={"t": 76},
+        legend={"y": -0.62},
+        meta={"view": "plan"},
+    )
+    return figure
+
+
+def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -> None:
+    if not after > spent:
+        return
+    over = after > budget
+    end = _finite(after) or 1.2 * budget
+    figure.add_bar(
+        y=[0],
+        x=[end - spent],
+        base=[spent],
+        orientation="h",
+        width=0.5,
+        name="planned: over the budget" if over else "planned",
+        marker={
+            "color": "rgba(0,0,0,0)",
+            "line": {"width": 1.5, "color": VERMILLION if over else GREEN},
+            "pattern": {"shape": "/", "fgcolor": VERMILLION if over else GREEN, "size": 7},
+        },
+        hovertemplate=f"planned draw: adds ε = {number(after - spent)}<extra></extra>",
+    )
+
+
+def _told(spent: float, after: float, budget: float) -> str:
+    parts = [f"ε = {number(spent)} of {number(budget)} spent"]
+    if after > spent:
+        parts.append(f"{number(after)} with the planned draw")
+    return " · ".join(parts)
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
+    """Plot the hit rate that a price guarantees, before any row is read.
+
+    Parameters
+    ----------
+    planned : Plan
+        Where on the curve we are.
+    n_points : int
+        Prices to compute.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Guaranteed hit rate against the total ε; the plan is the large dot.
+    """
+    prices, rates = price_curve(planned, n_points=n_points)
+    figure = new_figure(
+        "Guaranteed hit rate against the price",
+        f"≥ {percent(planned.hit_rate_bound)} of the draws within ψ at ε = "
+        f"{number(planned.epsilon)}",
+        height=HEIGHT,
+    )
+    figure.add_scatter(
+        x=prices.astype(np.float32),
+        y=rates.astype(np.float32),
+        mode="lines",
+        name="guaranteed",
+        line={"color": BLUE, "width": 2.5},
+        fill="tozeroy",
+        fillcolor="rgba(86,180,233,0.18)",
+        hovertemplate="ε = %{x:.3g}: at least %{y:.1%} hit<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[planned.epsilon],
+        y=[planned.hit_rate_bound],
+        mode="markers",
+        name="this plan",
+        marker={"size": 13, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
+        hovertemplate="this plan: ε = %{x:.3g}, at least %{y:.1%}<extra></extra>",
+    )
+    figure.update_layout(
+        xaxis={
+            "type": "log",
+            "title": "total price ε of all draws",
+            "range": [-1.3, 2.05],
+            "tickvals": [0.05, 0.1, 0.3, 1, 3, 10, 30, 100],
+        },
+        yaxis={"range": [0, 1.04], "tickformat": ".0%", "title": "hit rate", "nticks": 5},
+        showlegend=False,
+        margin={"t": 70},
+        meta={"view": "plan"},
+    )
+    return figure
+
+
+def price_curve(
+    planned: Plan, *, n_points: int = 40
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute total prices around a plan and the hit rates they guarantee.
+
+    Parameters
+    ----------
+    planned : Plan
+        A point of the curve; everything but the price is kept.
+    n_points : int
+        How many prices.
+
+    Returns
+    -------
+    prices, hit_rates : ndarray of shape (n_points,)
+        From a hundredth to a hundred times the plan's price of a draw.
+    """
+    etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
+    draws = planned.n_draws
+    prices = [compose([bounded_range(float(e))] * draws).epsilon(planned.delta) for e in etas]
+    rates = [
+        guaranteed_hit_rate(planned.p, float(eta) / planned.oscillation, planned.psi)
+        for eta in etas
+    ]
+    return np.asarray(prices), np.asarray(rates)

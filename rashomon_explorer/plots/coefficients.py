@@ -1,0 +1,246 @@
+"""Two coefficients of every draw, as a cloud: the curator's and the one that may be released."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
+from rashomon_explorer.plots.text import number, short_name
+from rashomon_explorer.plots.theme import (
+    BLUE,
+    LOSS_SCALE,
+    PURPLE,
+    VERMILLION,
+    add_band,
+    curator_band,
+    new_figure,
+)
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+
+_MANY = 1000
+
+
+def plot_coefficients(
+    rashomon_set: RashomonSet,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot two coefficients of every draw, coloured by excess loss.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws with their losses (curator only).
+    x, y : str, optional
+        Features on the axes; by default the two whose coefficients vary most over the draws.
+    highlight : sequence of int
+        Draws to ring, by row number.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One dot a draw; the best model is the vermillion ×.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`.
+    ValueError
+        If a feature is not in the set.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_coefficients")
+    first, second = _axes(rashomon_set, x, y)
+    excess = np.asarray(rashomon_set.excess, dtype=np.float32)
+    figure, kept = _cloud(rashomon_set, first, second, "colour and × read private rows")
+    top = max(float(excess.max(initial=0.0)), float(rashomon_set.psi))
+    figure.add_trace(_dots(rashomon_set, kept, first, second, highlight))
+    figure.data[0].marker.update(
+        color=excess[kept],
+        colorscale=LOSS_SCALE,
+        cmin=0,
+        cmax=top,
+        colorbar={
+            "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
+            "thickness": 12,
+            "len": 0.9,
+            "outlinewidth": 0,
+            "tickformat": "~g",
+            "nticks": 5,
+        },
+    )
+    figure.data[0].update(
+        text=[number(float(value)) for value in excess[kept]],
+        hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
+        "<extra></extra>",
+    )
+    best = rashomon_set.best
+    figure.add_scatter(
+        x=[best[first]],
+        y=[best[second]],
+        mode="markers",
+        name="best model",
+        marker={
+            "symbol": "x",
+            "size": 13,
+            "color": VERMILLION,
+            "line": {"color": "white", "width": 1},
+        },
+        hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",
+    )
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def plot_released_coefficients(
+    released: ReleasedSet, x: str | None = None, y: str | None = None
+) -> go.Figure:
+    """Plot two coefficients of every released draw; nothing else was read from the rows.
+
+    Parameters
+    ----------
+    released : ReleasedSet
+        The draws, already paid.
+    x, y : str, optional
+        Features on the axes; by default the two whose coefficients vary most over the draws.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One dot a draw, under a green band with the price.
+
+    Raises
+    ------
+    TypeError
+        If given a `RashomonSet`; call its ``release()`` first.
+    """
+    released = need_release(released, "plot_released_coefficients")
+    first, second = _axes(released, x, y)
+    figure, kept = _cloud(released, first, second, "")
+    figure.add_trace(_dots(released, kept, first, second, ()))
+    figure.data[0].update(
+        marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
+    )
+    return paid_band(figure, released)
+
+
+def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
+    """Mark a figure made of released draws only, with what they cost.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Changed in place.
+    released : ReleasedSet
+        The draws it was made of.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The same figure.
+    """
+    delta = released.plan.delta
+    price = f"ε = {number(released.guarantee.epsilon(delta))} at δ = {number(delta)}"
+    return add_band(figure, "release", f"released: paid with {price}")
+
+
+def feature_index(names: Sequence[str], name: str) -> int:
+    """Find a feature, or say which ones there are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Features of the set.
+    name : str
+        The one wanted.
+
+    Returns
+    -------
+    int
+        Its column.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> feature_index(["age", "intercept"], "age")
+    0
+    """
+    try:
+        return list(names).index(name)
+    except ValueError:
+        known = ", ".join(names)
+        raise ValueError(f"no feature is called {name!r}; the set has {known}") from None
+
+
+def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
+    """Name the two features whose coefficients vary most over the draws.
+
+    Parameters
+    ----------
+    models : RashomonSet or ReleasedSet
+        The draws.
+
+    Returns
+    -------
+    tuple of str
+        The widest first; the intercept only if there is nothing else.
+    """
+    names = models.feature_names
+    spread = np.ptp(models.coef, axis=0) if models.n_draws else np.zeros(len(names))
+    spread = np.where(np.asarray(names) == "intercept", -1.0, spread)
+    order = np.argsort(-spread, kind="stable")
+    return names[order[0]], names[order[min(1, len(names) - 1)]]
+
+
+def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tuple[int, int]:
+    by_default = default_axes(models)
+    names = models.feature_names
+    return feature_index(names, x or by_default[0]), feature_index(names, y or by_default[1])
+
+
+def _cloud(
+    models: RashomonSet | ReleasedSet, first: int, second: int, remark: str
+) -> tuple[go.Figure, np.ndarray]:
+    names = [short_name(name) for name in models.feature_names]
+    kept, note = shown_points(models.n_draws)
+    told = " · ".join(filter(None, ["one dot a draw", remark, note]))
+    figure = new_figure("Two coefficients, one dot per model", told)
+    figure.update_layout(
+        xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
+        yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},
+        showlegend=False,
+        dragmode="select",
+        uirevision=f"{first},{second}",
+    )
+    return figure, kept
+
+
+def _dots(
+    models: RashomonSet | ReleasedSet,
+    kept: np.ndarray,
+    first: int,
+    second: int,
+    highlight: Sequence[int],
+) -> go.Scatter | go.Scattergl:
+    many = len(kept) > _MANY
+    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
+    coef = np.asarray(models.coef, dtype=np.float32)[kept]
+    return (go.Scattergl if many else go.Scatter)(
+        x=coef[:, first].copy(),
+        y=coef[:, second].copy(),
+        customdata=kept,
+        mode="markers",
+        name="draw",
+        marker={
+            "size": np.where(chosen, 13, 5 if many else 9),
+            "line": {
+                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
+                "width": np.where(chosen, 3, 0.8),
+            },
+        },
+    )

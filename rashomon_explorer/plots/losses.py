@@ -1,0 +1,138 @@
+"""How much worse than the best model each draw is, against the threshold ψ."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, VERMILLION, curator_band, new_figure
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_GOLDEN = 0.618033988749895
+_HEADROOM = 1.08
+_BINS = 30
+
+
+def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
+    """Plot the excess loss of every draw with the threshold ψ.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws with their losses (curator only).
+    highlight : sequence of int
+        Draws to ring, by row number.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A histogram above a strip of the draws; the best model is the vermillion ×.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`, which has no losses.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_losses")
+    excess = np.asarray(rashomon_set.excess, dtype=np.float32)
+    psi = float(rashomon_set.psi)
+    kept, note = shown_points(len(excess))
+    end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
+    width = psi / max(1, round(_BINS * psi / end)) if psi else end / _BINS
+
+    counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
+    figure = new_figure("Losses of the draws against the threshold", _found(rashomon_set, note))
+    figure.add_shape(
+        type="rect",
+        x0=0,
+        x1=psi,
+        y0=0,
+        y1=1,
+        yref="paper",
+        fillcolor=SKY,
+        opacity=0.13,
+        line_width=0,
+        layer="below",
+    )
+    figure.add_histogram(
+        x=excess,
+        name="draws",
+        marker={"color": BLUE, "line": {"width": 0}},
+        # ψ is an edge of a bin, or a bar would stand on both sides of the threshold.
+        xbins={"start": 0, "end": end + width, "size": width},
+        hovertemplate="%{y} draws with excess loss %{x}<extra></extra>",
+        showlegend=False,
+    )
+    _add_strip(figure, excess, kept, highlight)
+    figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
+    figure.add_annotation(
+        x=psi,
+        y=1,
+        yref="paper",
+        text=f"ψ = {number(psi)}",
+        showarrow=False,
+        xanchor="right" if psi > 0.7 * end else "left",
+        yanchor="top",
+        xshift=-6 if psi > 0.7 * end else 6,
+        font={"size": 12},
+    )
+    figure.update_layout(
+        xaxis={
+            "title": "excess loss above the certified minimum",
+            "range": [-0.02 * end, end],
+            "anchor": "y2",
+        },
+        yaxis={
+            "title": "draws",
+            "domain": [0.26, 1],
+            "range": [0, 1.25 * max(1, counts.max(initial=0))],  # room for the words at the line
+            "tickformat": ",d",
+            "nticks": 5,
+        },
+        yaxis2={"domain": [0, 0.2], "range": [-0.35, 1.25], "visible": False, "fixedrange": True},
+        bargap=0.06,
+        showlegend=False,
+    )
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def _found(rashomon_set: RashomonSet, note: str) -> str:
+    inside = f"hit rate {percent(rashomon_set.hit_rate)} of {rashomon_set.n_draws:,} draws"
+    promised = f"guaranteed ≥ {percent(rashomon_set.plan.hit_rate_bound)}"
+    return " · ".join(filter(None, [inside, promised, note]))
+
+
+def _add_strip(
+    figure: go.Figure, excess: np.ndarray, kept: np.ndarray, highlight: Sequence[int]
+) -> None:
+    height = (kept * _GOLDEN) % 1  # spreads overlapping points, the same way at every redraw
+    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
+    many = len(kept) > 1000
+    figure.add_trace(
+        (go.Scattergl if many else go.Scatter)(
+            x=excess[kept],
+            y=height.astype(np.float32),
+            customdata=kept,
+            mode="markers",
+            yaxis="y2",
+            name="draw",
+            marker={
+                "color": BLUE,
+                "size": np.where(chosen, 11, 4 if many else 6.5),
+                "opacity": 0.75,
+                "line": {"color": PURPLE, "width": np.where(chosen, 3, 0)},
+            },
+            hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",
+        )
+    )
+    figure.add_scatter(
+        x=[0],
+        y=[0.5],
+        yaxis="y2",
+        mode="markers",
+        name="best model",
+        marker={"symbol": "x", "size": 12, "color": VERMILLION},
+        hovertemplate="best model: excess loss 0<extra></extra>",
+    )

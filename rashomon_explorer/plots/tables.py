@@ -1,0 +1,153 @@
+"""The numbers behind each figure, as tables."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.plots.budget import price_curve
+from rashomon_explorer.plots.people import members, multiplicity
+from rashomon_explorer.plots.spread import importance_ranges, importances
+from rashomon_explorer.privacy import LedgerEntry, Plan, compose
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+
+
+def losses_table(rashomon_set: RashomonSet) -> pd.DataFrame:
+    """List the loss of every draw.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws with their losses (curator only).
+
+    Returns
+    -------
+    DataFrame
+        One row a draw: loss, excess, and whether it lies in the Rashomon set.
+    """
+    return pd.DataFrame(
+        {
+            "loss": rashomon_set.losses,
+            "excess": rashomon_set.excess,
+            "within ψ": rashomon_set.losses <= rashomon_set.minimum.value + rashomon_set.psi,
+        },
+        index=pd.RangeIndex(rashomon_set.n_draws, name="draw"),
+    )
+
+
+def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
+    """List the coefficients of every draw.
+
+    Parameters
+    ----------
+    models : RashomonSet or ReleasedSet
+        The draws.
+
+    Returns
+    -------
+    DataFrame
+        One row a draw, one column a coefficient.
+    """
+    index = pd.RangeIndex(models.n_draws, name="draw")
+    return pd.DataFrame(models.coef, columns=list(models.feature_names), index=index)
+
+
+def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> pd.DataFrame:
+    """List the spread of every feature's permutation importance.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws (curator only).
+    X, y : array-like
+        Private rows, scaled as the draws were fitted, and their targets.
+
+    Returns
+    -------
+    DataFrame
+        One row a feature.
+    """
+    values, _ = importances(rashomon_set, X, y)
+    return importance_ranges(rashomon_set, values)
+
+
+def people_table(
+    rashomon_set: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
+) -> pd.DataFrame:
+    """List, group by group, how wide people's ranges of predictions are.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws (curator only).
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted.
+    groups : array-like of shape (n_rows,), optional
+        A sensitive attribute.
+
+    Returns
+    -------
+    DataFrame
+        One row a group: people, median and 95 % width, ambiguity for a classification.
+    """
+    found = multiplicity(rashomon_set, X)
+    rows = {}
+    for name, chosen in members(found, groups):
+        width = found.width[chosen]
+        rows[name] = {
+            "people": int(chosen.sum()),
+            "median width": float(np.median(width)),
+            "95 % width": float(np.quantile(width, 0.95)),
+        }
+        if found.ambiguous.size:
+            rows[name]["ambiguity"] = float(found.ambiguous[chosen].mean())
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("group")
+
+
+def plan_table(planned: Plan) -> pd.DataFrame:
+    """List prices and the hit rates they guarantee.
+
+    Parameters
+    ----------
+    planned : Plan
+        A point of the curve.
+
+    Returns
+    -------
+    DataFrame
+        One row a price.
+    """
+    prices, rates = price_curve(planned, n_points=13)
+    index = pd.Index(prices, name="ε")
+    return pd.DataFrame({"guaranteed hit rate": rates}, index=index)
+
+
+def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
+    """List the charges of a ledger and the composed total after each.
+
+    Parameters
+    ----------
+    charges : sequence of LedgerEntry
+        Oldest first.
+    delta : float
+        The δ at which to compose.
+
+    Returns
+    -------
+    DataFrame
+        One row a charge.
+    """
+    guarantees = [entry.guarantee for entry in charges]
+    return pd.DataFrame(
+        {
+            "when": [entry.when for entry in charges],
+            "who": [entry.who for entry in charges],
+            "what": [entry.note for entry in charges],
+            "state": [entry.state for entry in charges],
+            "ε in total": [
+                compose(guarantees[: k + 1]).epsilon(delta) for k in range(len(guarantees))
+            ],
+        },
+        index=pd.Index([entry.id for entry in charges], name="charge"),
+    )

@@ -1,0 +1,236 @@
+"""The one look of every figure: colours, page templates, bands that say who may see a figure."""
+
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+BLUE = "#0072B2"
+SKY = "#56B4E9"
+VERMILLION = "#D55E00"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+GREY = "#8A8F98"
+CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
+"""Okabe–Ito colours for categories; vermillion comes last because it marks the best model."""
+
+LOSS_SCALE = "Cividis"
+"""Colour scale of losses: even in lightness, the same for colour-blind readers."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+View = Literal["curator", "release", "none"]
+
+_BANDS: dict[str, tuple[str, str]] = {
+    "curator": ("rgba(230,159,0,0.24)", ORANGE),
+    "release": ("rgba(0,158,115,0.20)", GREEN),
+    "none": ("rgba(213,94,0,0.22)", VERMILLION),
+}
+
+_PAGES = {
+    "light": {"text": "#1f2430", "soft": "#565d6b", "grid": "#e7e9ee", "line": "#c3c8d1"},
+    "dark": {"text": "#e8eaef", "soft": "#a9b0bd", "grid": "#2f343d", "line": "#4b525e"},
+}
+
+
+def _template(page: str) -> go.layout.Template:
+    colour = _PAGES[page]
+    axis = {
+        "gridcolor": colour["grid"],
+        "linecolor": colour["line"],
+        "zerolinecolor": colour["line"],
+        "tickfont": {"color": colour["soft"], "size": 11.5},
+        "title": {"font": {"size": 12.5}, "standoff": 8},
+        "ticks": "",
+        "automargin": True,
+        "zeroline": False,
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 12.5, "color": colour["text"]},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "colorway": list(CATEGORIES),
+            "xaxis": axis,
+            "yaxis": axis,
+            "title": {
+                "x": 0,
+                "xref": "container",
+                "xanchor": "left",
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"l": 6, "t": 20},
+                "font": {"size": 15},
+            },
+            "legend": {"orientation": "h", "x": 0, "y": -0.24, "yanchor": "top", "font_size": 11.5},
+            "hoverlabel": {"font": {"family": FONT, "size": 12}, "align": "left"},
+            "hovermode": "closest",
+            "modebar": {
+                "bgcolor": "rgba(0,0,0,0)",
+                "color": GREY,
+                "activecolor": colour["text"],
+                "orientation": "v",
+            },
+            "annotationdefaults": {"font": {"color": colour["text"]}},
+        }
+    )
+
+
+def templates() -> dict[str, Any]:
+    """Return the figure templates of a light and a dark page.
+
+    Returns
+    -------
+    dict
+        Plain dictionaries under ``"light"`` and ``"dark"``, as Plotly's ``layout.template``.
+
+    Examples
+    --------
+    >>> sorted(templates())
+    ['dark', 'light']
+    """
+    return {page: _template(page).to_plotly_json() for page in _PAGES}
+
+
+def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figure:
+    """Return an empty figure in the house's look.
+
+    Parameters
+    ----------
+    title, subtitle : str
+        What the figure shows; what was found, in one line.
+    height : int
+        Pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Without traces; a zoom made on screen survives later updates.
+
+    Examples
+    --------
+    >>> new_figure("Losses").layout.title.text
+    'Losses'
+    """
+    return go.Figure(
+        layout={
+            "template": _template("light"),
+            "title": {"text": _headline(title, subtitle)},
+            "height": height,
+            "margin": {"l": 62, "r": 18, "t": 84, "b": 52},
+            "uirevision": "keep",
+            "legend": {"itemsizing": "constant", "traceorder": "normal"},
+        }
+    )
+
+
+def _headline(title: str, subtitle: str) -> str:
+    # Plotly's own subtitle stands a whole line too low and takes no part in the margin.
+    return f'{title}<br><span style="font-size:12px">{subtitle}</span>' if subtitle else title
+
+
+def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
+    """Put the band on a figure that says who may see it.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Changed in place.
+    view : {"curator", "release", "none"}
+        Amber for what private rows were read for, green for what was paid, vermillion for no
+        guarantee.
+    text : str
+        The words; the colour never speaks alone.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The same figure.
+
+    Examples
+    --------
+    >>> add_band(new_figure("Losses"), "curator", "curator view: not private").layout.meta
+    {'view': 'curator'}
+    """
+    fill, edge = _BANDS[view]
+    figure.update_layout(meta={"view": view})
+    figure.add_shape(
+        name="band",
+        type="rect",
+        xref="paper",
+        x0=0,
+        x1=1,
+        yref="paper",
+        ysizemode="pixel",
+        yanchor=1,
+        y0=6,
+        y1=24,
+        fillcolor=fill,
+        line={"color": edge, "width": 1},
+        label={"text": text, "textposition": "middle left", "padding": 6, "font": {"size": 11.5}},
+    )
+    return figure
+
+
+def curator_band(figure: go.Figure, *, guaranteed: bool = True) -> go.Figure:
+    """Mark a figure that was computed from private rows.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Changed in place.
+    guaranteed : bool
+        Whether the draws themselves carry a privacy guarantee.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The same figure.
+
+    Examples
+    --------
+    >>> curator_band(new_figure("Losses")).layout.shapes[0].label.text
+    'curator view: not private'
+    """
+    if not guaranteed:
+        return add_band(figure, "none", "no privacy guarantee · curator view: not private")
+    return add_band(figure, "curator", "curator view: not private")
+
+
+def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
+    """Return a figure without data whose text says what to do.
+
+    Parameters
+    ----------
+    title : str
+        What the figure will show.
+    text : str
+        What to press; ``<b>`` and ``<br>`` are allowed.
+    height : int
+        Pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A figure with one annotation.
+
+    Examples
+    --------
+    >>> empty_figure("Losses", "Press <b>Draw</b>.").layout.annotations[0].text
+    'Press <b>Draw</b>.'
+    """
+    figure = new_figure(title, "\u00a0", height=height)  # keeps the title's place
+    figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
+    figure.add_annotation(
+        name="empty",
+        text=text,
+        showarrow=False,
+        xref="paper",
+        yref="paper",
+        x=0.5,
+        y=0.5,
+        font={"size": 14},
+        opacity=0.8,
+    )
+    return figure

@@ -1,0 +1,163 @@
+"""Data, plan, draw, explore: the story of a first visit, in a real browser."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from rashomon_explorer.privacy import Ledger
+from tests.browser.pages import FIGURES, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.browser
+
+_NAMELESS = """[...document.querySelectorAll('.rx-app :is(input, select, textarea, button)')]
+  .filter((n) => n.offsetParent && !(n.textContent.trim() || n.ariaLabel
+    || [...(n.labels ?? [])].some((l) => l.textContent.trim())))
+  .map((n) => n.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, dashboard: Any) -> Iterator[Page]:
+    browser.requests()
+    browser.console_errors()
+    yield Page(browser, dashboard)
+
+
+def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
+    headings = [element.text for element in page.shown("h2")]
+    assert [words for words in headings if words[:1].isdigit()] == [
+        "1\nData",
+        "2\nModel",
+        "3\nPlan",
+        "4\nDraw",
+    ]
+    assert all("No data yet" in page.words(figure) for figure in FIGURES)
+    assert page.alert == ""
+    assert not page.button("Draw").is_enabled()
+    assert page.run(_NAMELESS) == []
+    assert page.browser.outside_hosts() == set()
+    assert page.browser.console_errors() == []
+
+
+def test_picking_data_plans_without_spending(page: Page, dashboard: Any) -> None:
+    page.data("lending")
+    page.wait(lambda: "≥ 66%" in page.text(".rx-plan"), "the plan")
+    page.wait(lambda: page.traces("plan").get("this plan") == 1, "the plan's figure")
+    assert "Press Draw" in page.words("losses")
+    assert not (dashboard.home / "lending.ledger").exists()
+    assert page.text(".rx-spent-value") == "0"
+
+
+def test_plan_moves_with_the_keyboard(page: Page) -> None:
+    slider = page.slider("Privacy price")
+    before = page.text(".rx-lead dd")
+    started = time.monotonic()
+    page.press(slider, Keys.ARROW_RIGHT, 4)
+    page.wait(lambda: page.text(".rx-lead dd") != before, "the plan to follow", 5)
+    assert time.monotonic() - started < 2
+    assert slider.get_attribute("aria-valuetext") == "5 in total"
+    page.press(slider, Keys.ARROW_LEFT, 4)
+    page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back", 5)
+
+
+def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard: Any) -> None:
+    page.draw()
+    receipt = page.drawn()
+    page.wait(lambda: page.traces("losses").get("draw") == 20, "20 losses")
+    page.wait(lambda: page.traces("coefficients").get("draw") == 20, "20 dots")
+    page.wait(lambda: page.traces("importance").get("best model") == 10, "10 features")
+    page.wait(lambda: page.traces("people").get("group A", 0) > 0, "two groups")
+    page.wait(lambda: page.traces("budget").get("spent") == 1, "one charge")
+    spent = Ledger.open(dashboard.home / "lending.ledger").spent()
+    assert spent == pytest.approx(4.0)
+    assert page.text(".rx-spent-value") == "4"
+    assert "ε = 4, left: ε = 4" in receipt
+    for figure in ("losses", "coefficients", "importance", "people"):
+        assert "curator view: not private" in page.words(figure)
+    assert page.alert == ""
+    if os.environ.get("RASHOMON_SCREENSHOT"):
+        _screenshot(page)
+
+
+def _screenshot(page: Page) -> None:
+    """The picture in the documentation, made only when asked for."""
+    bottom = page.run("document.querySelector('.rx-stage').getBoundingClientRect().bottom")
+    metrics = {"width": 1400, "height": int(bottom) + 40, "deviceScaleFactor": 1, "mobile": False}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    page.wait(lambda: page.run("innerWidth") == 1400, "the size")
+    time.sleep(1)  # the figures follow the new width
+    page.browser.save_screenshot(str(ROOT / "docs" / "dashboard.png"))
+    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_figures_change_when_drawn_again(page: Page) -> None:
+    revs = "[...document.querySelectorAll('.rx-plot-area')].map((gd) => Number(gd.dataset.rev))"
+    before = page.run(revs)
+    page.type_number("Draws", "35")
+    page.button("Draw 35")
+    page.draw()
+    page.wait(lambda: page.status.startswith("Drew 35"), "35 draws")
+    page.wait(lambda: page.traces("losses").get("draw") == 35, "35 losses")
+    page.wait(lambda: page.traces("coefficients").get("draw") == 35, "35 dots")
+    page.wait(
+        lambda: all(now > then for now, then in zip(page.run(revs), before, strict=True)),
+        "all six figures to be drawn again",
+    )
+
+
+def test_release_view_shows_only_what_was_paid(page: Page) -> None:
+    page.button("Release").click()
+    page.wait(lambda: "released: paid with ε = 4" in page.words("coefficients"), "a green band")
+    assert "best model" not in page.traces("coefficients")
+    page.wait(lambda: "reads private rows" in page.words("losses"), "no losses")
+    assert "reads private rows" in page.words("people")
+    assert "Hit rate" not in page.text(".rx-numbers")
+    page.button("Curator").click()
+    page.wait(lambda: page.traces("losses").get("draw") == 35, "the losses again")
+
+
+def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
+    page.wait(lambda: not page.shown(".rx-figure button:disabled"), "every figure")
+    cards = page.shown(".rx-figure")
+    assert len(cards) == len(FIGURES)
+    for card in cards:
+        for words in ("Table", "Python"):
+            toggle = next(
+                b for b in card.find_elements("css selector", "button") if b.text == words
+            )
+            page.browser.execute_script("arguments[0].click()", toggle)
+    page.wait(lambda: len(page.shown(".rx-figure table caption")) == 6, "six tables")
+    page.wait(lambda: len(page.shown(".rx-figure .rx-code")) == 6, "six lines of Python")
+    assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-figure .rx-code")
+
+
+def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dashboard: Any) -> None:
+    ledger = Ledger.open(dashboard.home / "lending.ledger")
+    spent, kept = ledger.spent(), page.traces("losses")
+    page.type_number("Privacy price", "50")
+    page.wait(lambda: "Over the budget" in page.text(".rx-plan"), "the plan to warn")
+    page.draw()
+    page.wait(lambda: page.alert, "the refusal")
+    assert "Nothing was drawn and nothing was spent" in page.alert
+    assert f"{ledger.remaining:.3g} is left" in page.alert
+    assert ledger.spent() == spent
+    assert page.traces("losses") == kept
+    page.type_number("Privacy price", "4")
+    page.button("Dismiss").click()
+    page.wait(lambda: not page.alert, "the alert to go")
+
+
+def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
+    page.run(
+        "document.querySelectorAll('.rx-plot-area')[1].emit('plotly_click',"
+        "{points: [{curveNumber: 0, pointNumber: 3, customdata: 3, x: 0, y: 0}]})"
+    )
+    page.wait(lambda: "draw 3" in page.text(".rx-selection table"), "the selected model")
+    assert "best (curator)" in page.text(".rx-selection table")
+    page.button("Clear the selection").click()
+    page.wait(lambda: not page.shown(".rx-selection"), "the selection to go")

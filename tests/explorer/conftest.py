@@ -1,0 +1,37 @@
+"""Small data sets and an explorer in an empty folder."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer.datasets import load_csv, load_dataset
+from rashomon_explorer.explorer import Explorer
+
+
+@pytest.fixture(scope="session")
+def cancer():
+    return load_dataset("breast_cancer")
+
+
+@pytest.fixture
+def explorer(tmp_path):
+    return Explorer(home=tmp_path)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV file of 200 rows with a number, a sensitive column and a target."""
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, 200)
+    frame = pd.DataFrame({"age": age, "debt": rng.uniform(0, 1, 200).round(3)})
+    frame["sex"] = np.where(rng.random(200) < 0.5, "f", "m")
+    frame["repaid"] = np.where(age / 90 + rng.normal(0, 0.3, 200) > frame["debt"], "yes", "no")
+    path = tmp_path / "loans.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def learnt(table):
+    with pytest.warns(UserWarning, match="learnt from the rows"):
+        return load_csv(table, target="repaid", sensitive=["sex"], learn_bounds=True)

@@ -1,0 +1,146 @@
+"""The dashboard as an object: in a notebook cell, in a script, and every number in Python."""
+
+import asyncio
+import subprocess
+import sys
+
+import plotly.graph_objects as go
+import pytest
+
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.session import HOME_VARIABLE
+from rashomon_explorer.plots.text import number, percent
+
+
+def _evaluate(lines, explorer):
+    space = {"explorer": explorer}
+    *before, last = lines
+    exec("\n".join(before), space)
+    return eval(last, space)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
+    explorer.draw()
+    return explorer
+
+
+@pytest.mark.parametrize(
+    "name", ["losses", "coefficients", "importance", "people", "plan", "budget"]
+)
+@pytest.mark.parametrize("view", ["curator", "release"])
+def test_the_python_of_every_figure_makes_that_figure(drawn, name, view):
+    drawn.state.view = view
+    card = drawn.cards[name]
+    if not card.lines:
+        assert view == "release"
+        return
+    figure = _evaluate(card.lines, drawn)
+    assert isinstance(figure, go.Figure)
+    shown = figure.to_dict()["data"]
+    assert [trace["name"] for trace in shown] == [t["name"] for t in card.view.figure["data"]]
+    assert [trace.get("x") for trace in shown] == [t.get("x") for t in card.view.figure["data"]]
+    drawn.state.view = "curator"
+
+
+def test_every_number_of_the_panels_is_a_line_of_python(drawn):
+    drawn.state.view = "curator"
+    plan = [_evaluate([line], drawn) for line in drawn.plan_panel.lines()]
+    shown = drawn.plan_panel.facts.value
+    assert percent(plan[0]) in shown
+    assert all(number(value) in shown for value in plan[1:5])
+    assert number(8.0 - plan[5]) in shown
+    n_draws, epsilon, hit_rate, minimum, worst, clipped = (
+        _evaluate([line], drawn) for line in drawn.numbers_panel.lines()
+    )
+    tiles = drawn.numbers_panel.facts.value
+    expected = [n_draws, number(epsilon), percent(hit_rate), number(minimum[0], 4), number(worst)]
+    for words in (*map(str, expected), percent(clipped)):
+        assert f"{words}</dd>" in tiles
+    budget, spent, left, entries = (_evaluate([line], drawn) for line in drawn.budget_panel.lines())
+    gauge = drawn.budget_panel.gauge.value
+    assert f">{number(spent)}</b>" in gauge
+    assert f">{number(left)}</b>" in gauge
+    assert (budget, len(entries)) == ((8.0, 1e-6), 1)
+
+
+def test_data_and_model_panels_show_runnable_python(drawn):
+    drawn.data_panel.name.value = "monks1"
+    assert _evaluate(drawn.data_panel.lines(), drawn).name == "monks1"
+    estimator = _evaluate(drawn.model_panel.lines(), drawn)
+    assert estimator.get_params()["epsilon"] == drawn.state.epsilon
+
+
+def test_tables_open_behind_every_figure(tmp_path, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.draw()
+    for card in explorer.cards.values():
+        card._table_button.value = True
+        assert "<caption>" in card._table.value, card.title
+
+
+def test_a_figure_that_fails_says_so_in_its_place(drawn, monkeypatch):
+    card = drawn.cards["plan"]
+    monkeypatch.setattr(type(card), "recipe", lambda _: 1 / 0)
+    card.redraw()
+    words = card.view.figure["layout"]["annotations"][0]["text"]
+    assert words == "This figure could not be drawn:<br>division by zero"
+
+
+def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
+    async def scenario():
+        explorer = Explorer(data=cancer, home=tmp_path)
+        explorer.draw_panel.draw.click()
+        assert explorer.state.busy
+        await explorer.settled()
+        assert explorer.state.phase == "done"
+        assert explorer.state.alert is None
+        names = [trace["name"] for trace in explorer.cards["people"].view.figure["data"]]
+        assert "best model" in names
+        explorer.widget.close()
+
+    asyncio.run(scenario())
+
+
+def test_two_explorers_in_one_notebook_do_not_meet(tmp_path, cancer):
+    one = Explorer(data=cancer, home=tmp_path)
+    two = Explorer(home=tmp_path)
+    one.state.psi = 0.3
+    assert two.state.psi == 0.02
+    assert two.data is None
+
+
+def test_it_shows_itself_as_the_last_line_of_a_cell(drawn):
+    bundle = drawn._repr_mimebundle_()
+    content = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "application/vnd.jupyter.widget-view+json" in content
+
+
+def test_starting_does_not_load_what_it_does_not_need():
+    """The grammars of rfc3987 cost two seconds, Voilà's server another."""
+    code = (
+        "import sys; from rashomon_explorer import Explorer; Explorer();"
+        "print(sorted({'rfc3987_syntax', 'nbformat', 'voila', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_unexpected_error_is_words_on_the_page_and_a_trace_in_the_log(monkeypatch, tmp_path):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(LOGGER, "handlers", [])
+    explorer, again = Explorer(), Explorer()
+    assert not (tmp_path / "rashomon-explorer.log").exists()
+    monkeypatch.setattr(explorer.session, "choose", lambda _: 1 / 0)
+    explorer.data_panel.name.value = "monks1"
+    assert explorer.state.alert.reason == "division by zero"
+    assert "Traceback" not in explorer.alert_panel.text.html
+    log = (tmp_path / "rashomon-explorer.log").read_text()
+    assert log.count("ZeroDivisionError") == 1
+    again.data_panel.upload.file.choose("a.csv", b"one column")
+    assert again.state.alert is not None
+    assert (tmp_path / "rashomon-explorer.log").read_text() == log  # explained, not unexpected
+    for handler in LOGGER.handlers:
+        handler.close()

@@ -1,0 +1,76 @@
+"""The worker: progress, Stop, errors, and an event loop that stays awake."""
+
+import asyncio
+import time
+
+import pytest
+
+from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.explorer.engine import DrawJob
+
+
+def _scaled(data):
+    return PublicBoundsScaler(data.bounds).fit_transform(data.X)
+
+
+@pytest.fixture(scope="module")
+def slow():
+    """Rows and a law for which exact draws take seconds each."""
+    data = load_dataset("digits", positive=0)
+    estimator = RashomonClassifier(psi=0.02, epsilon=50.0, n_draws=500)
+    return estimator, _scaled(data), data.y
+
+
+def test_partial_sets_grow_until_all_draws_are_made(cancer):
+    seen = []
+    job = DrawJob(RashomonClassifier(n_draws=15), _scaled(cancer), cancer.y)
+    publish = job._publish
+    job._publish = lambda partial: (publish(partial), seen.append(job.latest.n_draws))
+    job.start()
+    assert job.wait(30)
+    assert seen == list(range(1, 16))
+    assert job.error is None
+    assert job.latest is job.estimator.rashomon_set_
+    assert job.latest.n_draws == 15
+
+
+def test_stop_ends_a_sampler_that_finds_nothing(slow):
+    job = DrawJob(*slow)
+    job.start()
+    while not job.beats and job.running:
+        time.sleep(0.01)
+    started = time.monotonic()
+    job.stop()
+    assert job.wait(5)
+    assert time.monotonic() - started < 1
+    if job.error is None:
+        assert job.latest.n_draws < 500
+    else:
+        assert isinstance(job.error, SamplerError)
+
+
+def test_an_error_is_kept_and_the_callback_taken_off(cancer):
+    estimator = RashomonClassifier(n_draws=5, psi=-1.0)
+    job = DrawJob(estimator, _scaled(cancer), cancer.y)
+    job.start()
+    assert job.wait(30)
+    assert "psi" in str(job.error)
+    assert not getattr(estimator, "_skl_callbacks", [])
+
+
+def test_the_event_loop_stays_awake_beside_the_sampler(slow):
+    async def worst_gap():
+        job, gaps = DrawJob(*slow), []
+        job.start()
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - before)
+        job.stop()
+        job.wait(5)
+        return max(gaps)
+
+    assert asyncio.run(worst_gap()) < 0.5

@@ -1,0 +1,234 @@
+"""Panels, clicked as objects; ipywidgets swallows exceptions, so the alert must stay empty."""
+
+import pytest
+import traitlets
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.account import Account, ledger_path
+from rashomon_explorer.explorer.declarations import parse_declarations, skeleton
+from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
+from rashomon_explorer.explorer.panels.model import losses_for
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import Dial
+from rashomon_explorer.privacy import bounded_range
+
+
+def _fill(panel, path, bounds):
+    panel.file.choose(path.name, path.read_bytes())
+    panel.bounds.value = bounds
+    panel.load.click()
+
+
+def test_choosing_data_by_clicking(explorer):
+    explorer.data_panel.name.value = "breast_cancer"
+    assert explorer.state.alert is None
+    assert explorer.data.name == "breast_cancer"
+    assert "569 rows, 30 features" in explorer.data_panel.about.value
+    assert explorer.data_panel.positive.layout.display == "none"
+
+
+def test_three_classes_ask_for_the_positive_one(explorer):
+    explorer.data_panel.name.value = "wine"
+    assert explorer.data_panel.positive.layout.display is None
+    assert explorer.data.classes[1] == "class_0"
+    explorer.data_panel.positive.value = "class_2"
+    assert explorer.data.classes[1] == "class_2"
+    assert explorer.state.alert is None
+
+
+def test_a_data_set_that_cannot_be_loaded_is_explained(explorer, monkeypatch):
+    def offline(name, **_):
+        raise DataError(f"{name} could not be fetched: no network")
+
+    monkeypatch.setattr("rashomon_explorer.explorer.panels.data.load_dataset", offline)
+    explorer.data_panel.name.value = "adult"
+    assert explorer.state.alert.reason == "adult could not be fetched: no network"
+    assert "adult could not be fetched" in explorer.alert_panel.text.html
+    explorer.alert_panel.dismiss.click()
+    assert explorer.alert_panel.text.html == ""
+
+
+def test_upload_declares_and_loads(explorer, table):
+    upload = explorer.data_panel.upload
+    explorer.data_panel.name.value = "your own CSV…"
+    upload.file.choose(table.name, table.read_bytes())
+    assert upload.bounds.value == "age:\ndebt:\nsex:"
+    assert upload.target.value == "repaid"
+    upload.sensitive.value = ("sex",)
+    upload.bounds.value = "age: 18, 90\ndebt: 0, 1\nsex:"
+    upload.load.click()
+    assert explorer.state.alert is None
+    assert explorer.data.bounds == {"age": (18.0, 90.0), "debt": (0.0, 1.0)}
+    assert list(explorer.data.sensitive) == ["sex"]
+    assert explorer.state.account.path.name == "loans.ledger"
+
+
+def test_upload_of_a_number_to_predict_takes_its_bounds_from_its_own_line(explorer, tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("size,price\n" + "\n".join(f"{i},{2.5 * i}" for i in range(40)))
+    _fill(explorer.data_panel.upload, path, "size: 0, 50\nprice: 0, 200")
+    assert explorer.state.alert is None
+    assert (explorer.data.task, explorer.data.target_bounds) == ("regression", (0.0, 200.0))
+    assert explorer.state.loss == "squared"
+
+
+@pytest.mark.parametrize("positive", ["2", "3"])
+def test_upload_of_numbered_classes_takes_the_positive_one_as_typed(explorer, tmp_path, positive):
+    path = tmp_path / "grades.csv"
+    path.write_text("size,grade\n" + "\n".join(f"{i},{1 + i % 3}" for i in range(60)))
+    upload = explorer.data_panel.upload
+    upload.file.choose(path.name, path.read_bytes())
+    upload.bounds.value = "size: 0, 60"
+    upload.load.click()
+    assert "positive" in explorer.state.alert.reason
+    upload.positive.value = positive
+    upload.load.click()
+    assert explorer.state.alert is None
+    assert str(explorer.data.classes[1]) == positive
+    assert explorer.data.y.sum() == 20
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ("age: 18, 90\nsex: leave out", "debt"),
+        ("age: 90, 18", "low end must be below the high end"),
+        ("age 18 90", "expected 'column: low, high'"),
+        ("age: 18 90", "expected two numbers"),
+        ("age: 18, 90\nage: 0, 1", "a second time"),
+        ("age: 18, 90\ndebt: 0, 1\nheight: 1, 2\nsex: leave out", "height"),
+    ],
+)
+def test_upload_explains_what_is_wrong(explorer, table, bounds, expected):
+    _fill(explorer.data_panel.upload, table, bounds)
+    assert expected in explorer.state.alert.reason
+    assert explorer.data is None
+
+
+def test_upload_of_something_else_is_explained(explorer, tmp_path):
+    upload = explorer.data_panel.upload
+    upload.file.choose("picture.png", b"\x89PNG\xff\xfe")
+    assert "picture.png is not UTF-8 text" in explorer.state.alert.reason
+    assert upload.load.disabled
+    upload.file.choose("one.csv", b"age\n1\n")
+    assert "expected a header" in explorer.state.alert.reason
+    upload.file.most_bytes = 10
+    upload.file.choose("big.csv", b"a,b\n" * 10)
+    assert "at most" in explorer.state.alert.reason
+
+
+def test_learning_the_bounds_needs_a_tick_and_is_marked(explorer, table):
+    upload = explorer.data_panel.upload
+    upload.file.choose(table.name, table.read_bytes())
+    upload.sensitive.value = ("sex",)
+    upload.load.click()
+    assert "without public bounds" in explorer.state.alert.reason
+    upload.learn.value = True
+    upload.load.click()
+    assert explorer.state.alert is None
+    assert explorer.data.bounds_learnt
+    assert "no guarantee" in explorer.data_panel.about.value
+    assert "none" in explorer.plan_panel.facts.value
+    assert "No guarantee" in explorer.draw_panel.price.value
+
+
+def test_sliders_and_state_are_one(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.model_panel.dials["n_draws"].value = 40.0
+    assert explorer.state.n_draws == 40
+    assert explorer.draw_panel.draw.description == "Draw 40 models"
+    explorer.state.epsilon = 2.0
+    assert explorer.model_panel.dials["epsilon"].value == 2.0
+    assert "ε = 2" in explorer.plan_panel.facts.value
+    assert explorer.state.alert is None
+
+
+def test_model_panel_offers_the_losses_of_the_task(explorer):
+    assert losses_for("regression") == ("squared",)
+    explorer.data_panel.name.value = "diabetes"
+    assert tuple(explorer.model_panel.loss.options) == ("squared",)
+    explorer.data_panel.name.value = "breast_cancer"
+    assert tuple(explorer.model_panel.loss.options) == ("logistic",)
+
+
+def test_controls_are_locked_while_drawing(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.state.drawn_settings = explorer.state.settings()
+    explorer.state.phase = "drawing"
+    assert explorer.draw_panel.draw.disabled
+    assert not explorer.draw_panel.stop.disabled
+    assert explorer.data_panel.name.disabled
+    assert all(dial.disabled for dial in explorer.model_panel.dials.values())
+    assert "<progress" in explorer.draw_panel.progress.value
+    explorer.state.phase = "done"
+    assert not explorer.draw_panel.draw.disabled
+    assert explorer.draw_panel.stop.disabled
+
+
+def test_gauge_shows_spent_planned_and_left(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    gauge = explorer.budget_panel.gauge.value
+    assert 'role="meter"' in gauge
+    assert 'aria-valuenow="4"' in gauge
+    assert '<b class="rx-left-value">4</b>' in gauge
+    assert explorer.budget_panel.epsilon.layout.display == "none"
+
+
+def test_panels_work_alone():
+    state = ExplorerState()
+    for panel in (ModelPanel, PlanPanel, BudgetGauge):
+        assert panel(state).widget is not None
+
+
+def test_view_switch_hides_what_only_the_curator_sees(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    assert "Hit rate" in explorer.numbers_panel.facts.value
+    explorer.numbers_panel.view.value = "release"
+    for hidden in ("Hit rate", "Best loss", "Rows shortened"):
+        assert hidden not in explorer.numbers_panel.facts.value
+    assert "within ψ of the best" not in explorer.draw_panel.status.html
+
+
+def test_selection_compares_draws_with_the_best(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    view = explorer.cards["coefficients"].view
+    view.clicked = {"id": 3, "at": 1}
+    view.clicked = {"id": 5, "at": 2}
+    assert explorer.state.selection == (3, 5)
+    assert "draw 3" in explorer.selection_panel.table.value
+    view.clicked = {"id": 3, "at": 3}
+    assert explorer.state.selection == (5,)
+    view.selected = [{"id": 1}, {"id": 2}, {"id": None}, {"id": 999}]
+    assert explorer.state.selection == (1, 2)
+    ringed = explorer.cards["losses"].view.figure["data"]
+    assert any(trace["name"] == "draw" for trace in ringed)
+    explorer.selection_panel.clear.click()
+    assert explorer.selection_panel.widget.layout.display == "none"
+    assert explorer.state.alert is None
+
+
+def test_declarations_read_numbers_levels_and_what_to_leave_out():
+    said = parse_declarations("a:b: -1, 2.5\n\nsex: f | m\nid: Leave out\nnothing:\n")
+    assert said.bounds == {"a:b": (-1.0, 2.5)}
+    assert said.categories == {"sex": ["f", "m"]}
+    assert said.drop == ["id"]
+    assert parse_declarations(skeleton(["x", "y"])).bounds == {}
+
+
+def test_dial_refuses_what_is_off_its_scale():
+    dial = Dial(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
+    dial.value = 0.0
+    with pytest.raises(traitlets.TraitError, match=r"δ must be between 1e-12 and 0\.001, got 1$"):
+        dial.value = 1.0
+    assert dial.value == 0.0
+
+
+def test_account_composes_like_the_ledger(tmp_path):
+    account = Account(tmp_path / "a", False, 1.0, 1e-6)
+    assert account.spent == 0
+    assert account.affords(bounded_range(eta=1.0))
+    assert not account.affords(bounded_range(eta=1.01))
+    assert ledger_path(tmp_path, "../../etc/passwd").parent == tmp_path

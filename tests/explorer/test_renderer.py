@@ -1,0 +1,67 @@
+"""Frames: the newest state wins, and none is sent before the page has drawn the last."""
+
+import asyncio
+import time
+
+import plotly.graph_objects as go
+
+from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.widgets import PlotlyView
+
+
+class Card:
+    """Counts what it was asked to draw."""
+
+    def __init__(self):
+        self.view = PlotlyView()
+        self.wanted = 0
+        self.shown = []
+
+    def redraw(self):
+        self.shown.append(self.wanted)
+        self.view.show(go.Figure())
+
+    async def redraw_later(self):
+        self.redraw()
+
+
+def test_without_a_loop_marking_draws_at_once():
+    card = Card()
+    Renderer([card]).mark()
+    assert card.shown == [0]
+
+
+def test_many_changes_make_few_frames_and_the_last_one_is_shown():
+    async def scenario():
+        card = Card()
+        renderer = Renderer([card])
+        started = time.monotonic()
+        for number in range(200):
+            card.wanted = number
+            renderer.mark([card])
+            await asyncio.sleep(0.001)
+        await renderer.settled()
+        seconds = time.monotonic() - started
+        assert card.shown[-1] == 199
+        assert len(card.shown) <= FRAMES_A_SECOND * seconds + 2
+
+    asyncio.run(scenario())
+
+
+def test_the_next_frame_waits_for_the_page():
+    async def scenario():
+        card = Card()
+        card.view._handle_custom_msg({"type": "mounted"}, [])
+        renderer = Renderer([card])
+        renderer.mark()
+        await asyncio.sleep(0.2)
+        renderer.mark()
+        await asyncio.sleep(0.2)
+        assert len(card.shown) == 1
+        card.view._handle_custom_msg({"type": "drawn", "rev": 1}, [])
+        await asyncio.sleep(0.2)
+        assert len(card.shown) == 2
+        card.view._handle_custom_msg({"type": "drawn", "rev": 2}, [])
+        await renderer.settled()
+
+    asyncio.run(scenario())

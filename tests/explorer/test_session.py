@@ -1,0 +1,184 @@
+"""What the buttons do, without a page."""
+
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError, DataError
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
+from rashomon_explorer.privacy import Ledger, bounded_range
+
+
+def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    assert default_home() == tmp_path
+    monkeypatch.delenv(HOME_VARIABLE)
+    monkeypatch.chdir(tmp_path)
+    assert default_home() == tmp_path
+
+
+def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, monkeypatch):
+    explorer.session.choose(cancer)
+    monkeypatch.setattr(RashomonClassifier, "fit", lambda *_: pytest.fail("fit was called"))
+    before = explorer.plan
+    explorer.state.psi = 0.2
+    assert explorer.plan.psi == 0.2
+    assert explorer.plan.hit_rate_bound >= before.hit_rate_bound
+    assert explorer.plan == RashomonClassifier(psi=0.2, epsilon=4.0).plan(*cancer.X.shape)
+    assert list(tmp_path.iterdir()) == []
+    assert explorer.ledger is None
+    assert explorer.budget == (8.0, 1e-6)
+
+
+def test_a_draw_charges_the_ledger_its_whole_price(explorer, cancer, tmp_path):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    assert explorer.state.phase == "done"
+    assert explorer.state.alert is None
+    ledger = Ledger.open(tmp_path / "breast_cancer.ledger")
+    assert ledger.budget == (8.0, 1e-6)
+    assert ledger.spent() == pytest.approx(4.0)
+    assert explorer.ledger.spent() == ledger.spent() == explorer.state.account.spent
+    assert explorer.guarantee.epsilon(1e-6) == pytest.approx(4.0)
+    assert not explorer.guarantee.reproducible
+    assert explorer.estimator.predict(cancer.X).shape == cancer.y.shape
+    assert explorer.estimator[-1].rashomon_set_ is explorer.rashomon_set
+
+
+def test_over_the_budget_nothing_is_read_spent_or_lost(explorer, cancer, tmp_path):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    kept = explorer.rashomon_set
+    explorer.state.epsilon = 50.0
+    explorer.draw_panel.draw.click()
+    assert "ε = 4 is left. Nothing was drawn and nothing was spent" in explorer.state.alert.reason
+    assert Ledger.open(tmp_path / "breast_cancer.ledger").spent() == pytest.approx(4.0)
+    assert explorer.rashomon_set is kept
+    assert explorer.state.epsilon == 50.0
+    with pytest.raises(BudgetExceededError):
+        explorer.draw()
+
+
+def test_a_budget_chosen_before_the_first_draw_is_kept(explorer, cancer, tmp_path):
+    explorer.session.choose(cancer)
+    explorer.state.budget_epsilon = 5.0
+    explorer.draw()
+    explorer.state.budget_epsilon = 50.0
+    assert explorer.budget == (5.0, 1e-6)
+    assert explorer.state.account.left == pytest.approx(1.0)
+
+
+def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
+    explorer.session.choose(cancer)
+    Ledger.open(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5).reserve(
+        bounded_range(eta=2.0)
+    )
+    explorer.session.refresh_account()
+    assert explorer.state.account.spent == pytest.approx(2.0)
+    assert explorer.budget == (3.0, 1e-5)
+    explorer.draw_panel.draw.click()
+    assert "ε = 1 is left" in explorer.state.alert.reason
+
+
+def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
+    Ledger.open(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5)
+    explorer.session.choose(cancer)
+    assert explorer.state.delta == 1e-5
+
+
+def test_two_classes_are_needed_and_the_message_says_what_to_do(explorer):
+    with pytest.raises(DataError, match="wine has 3 classes, expected 2: pick one"):
+        explorer.session.choose(load_dataset("wine"))
+
+
+def test_regression_is_drawn_with_its_target_bounds(explorer):
+    explorer.session.choose(load_dataset("diabetes"))
+    assert (explorer.state.loss, explorer.state.radius) == ("squared", 2.0)
+    explorer.draw()
+    assert explorer.rashomon_set.task == "regression"
+    assert explorer.rashomon_set.target_bounds == (0.0, 350.0)
+
+
+def test_learnt_bounds_remove_the_guarantee_everywhere(explorer, learnt, tmp_path):
+    explorer.session.choose(learnt)
+    explorer.draw()
+    assert not explorer.guarantee.holds
+    assert not explorer.estimator[-1].guarantee_.holds
+    assert not explorer.estimator[-1].rashomon_set_.guarantee.holds
+    assert not list(tmp_path.glob("*.ledger"))
+    assert "No guarantee" in explorer.state.message
+    with pytest.raises(CuratorOnlyError):
+        explorer.rashomon_set.release()
+    for name in ("losses", "coefficients", "importance", "people"):
+        shapes = explorer.cards[name].view.figure["layout"]["shapes"]
+        assert any("no privacy guarantee" in str(shape.get("label")) for shape in shapes)
+
+
+def test_changing_the_data_takes_the_draws_away_but_not_the_ledger(explorer, cancer, tmp_path):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    explorer.session.choose(load_dataset("monks1"))
+    assert explorer.rashomon_set is None
+    assert explorer.estimator is None
+    assert explorer.state.account.spent == 0
+    explorer.session.choose(cancer)
+    assert explorer.state.account.spent == pytest.approx(4.0)
+
+
+def test_a_second_draw_while_one_is_under_way_is_refused(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.state.phase = "drawing"
+    with pytest.raises(DataError, match="a draw is under way"):
+        explorer.draw()
+    with pytest.raises(DataError, match="a draw is under way"):
+        explorer.session.choose(cancer)
+
+
+def test_drawing_without_data_says_so(explorer):
+    with pytest.raises(DataError, match="choose one under Data"):
+        explorer.draw()
+
+
+def test_a_failed_draw_keeps_settings_and_earlier_figures(explorer, cancer, monkeypatch):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    kept = explorer.rashomon_set
+
+    def fail(*_):
+        raise RuntimeError("the sampler is out of luck: use fewer columns")
+
+    monkeypatch.setattr(RashomonClassifier, "fit", fail)
+    explorer.state.epsilon = 1.0
+    explorer.draw()
+    assert explorer.state.phase == "failed"
+    assert explorer.state.alert.reason == "the sampler is out of luck: use fewer columns"
+    assert explorer.rashomon_set is kept
+    assert explorer.state.epsilon == 1.0
+
+
+def test_show_a_fitted_pipeline(cancer, tmp_path):
+    ledger = tmp_path / "mine.ledger"
+    Ledger.open(ledger, epsilon=3.0, delta=1e-6)
+    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, ledger=ledger)
+    pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
+    pipeline.fit(cancer.X, cancer.y)
+    explorer = Explorer(pipeline, data=cancer, home=tmp_path)
+    assert explorer.rashomon_set is classifier.rashomon_set_
+    assert explorer.estimator is pipeline
+    assert explorer.plan == classifier.plan_
+    assert explorer.ledger.spent() == pytest.approx(2.0)
+    scores = explorer.rashomon_set.scores(explorer.rows).mean(axis=0)
+    assert scores == pytest.approx(pipeline.predict_proba(cancer.X)[:, 1])
+
+
+def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
+    rows = PublicBoundsScaler(cancer.bounds).fit_transform(cancer.X)
+    classifier = RashomonClassifier(n_draws=7).fit(rows, cancer.y)
+    explorer = Explorer(classifier, home=tmp_path)
+    drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
+    assert drawn == {"draws", "draw", "best model"}
+    words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
+    assert "Explorer(clf, data=data)" in words
+    assert explorer.draw_panel.draw.disabled

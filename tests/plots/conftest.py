@@ -1,0 +1,29 @@
+"""Small sets of models to plot."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils import Bunch
+
+from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+
+
+@pytest.fixture(scope="session")
+def rows() -> Bunch:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.uniform(-0.5, 0.5, (300, 3)), columns=["age", "debt", "luck"])
+    score = 4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=300)
+    groups = np.where(X["luck"] > 0, "b", "a")
+    return Bunch(X=X, y=(score > 0).astype(int), target=score.clip(-1, 1), groups=groups)
+
+
+@pytest.fixture(scope="session")
+def models(rows):
+    fitted = RashomonClassifier(psi=0.05, epsilon=20.0, n_draws=12, random_state=0)
+    return fitted.fit(rows.X, rows.y).rashomon_set_
+
+
+@pytest.fixture(scope="session")
+def regression(rows):
+    fitted = RashomonRegressor(psi=0.05, epsilon=20.0, n_draws=12, random_state=0)
+    return fitted.fit(rows.X, rows.target).rashomon_set_
