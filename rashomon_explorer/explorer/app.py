@@ -45,6 +45,10 @@ _HEADER = """
 """
 
 
+FIRST_DATA = "lending"
+"""Data set on screen at first, so that a newcomer has only to press Draw."""
+
+
 class Explorer:
     """See the set of almost equally good models, and draw from it with differential privacy.
 
@@ -53,7 +57,7 @@ class Explorer:
     estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one, optional
         Fitted; its set is shown at once.
     data : sklearn.utils.Bunch, optional
-        Rows to start with, as `load_dataset` returns them.
+        Rows to start with, as `load_dataset` returns them; by default the lending table.
     home : path, optional
         Folder of the ledgers; by default where ``rashomon-explorer`` was started, or the current
         folder.
@@ -112,6 +116,8 @@ class Explorer:
             self.session.show_fitted(estimator, data)
         elif data is not None:
             self.session.choose(data)
+        else:
+            self.data_panel.name.value = FIRST_DATA
         for renderer in self.renderers:
             renderer.mark()
         self._watcher = self._start(self._watch())

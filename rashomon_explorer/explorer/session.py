@@ -121,6 +121,14 @@ class Session:
             "Nothing was read yet; moving a slider costs nothing."
         )
 
+    def forget(self) -> None:
+        """Put the data set away: what is drawn next must not be drawn from it by mistake."""
+        self._clear()
+        self.rows = self._scaler = None
+        with self.state.hold_trait_notifications():
+            self.state.data = self.state.plan = self.state.account = self.state.alert = None
+        self.say("No data yet.")
+
     def _clear(self) -> None:
         self.estimator = None
         with self.state.hold_trait_notifications():

@@ -36,15 +36,19 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
         "3\nPlan",
         "4\nDraw",
     ]
-    assert all("No data yet" in page.words(figure) for figure in FIGURES)
+    assert "lending: 50,000 rows" in page.status
+    for figure in ("losses", "coefficients", "importance", "people"):
+        assert "Press Draw" in page.words(figure)
     assert page.alert == ""
-    assert not page.button("Draw").is_enabled()
+    assert page.button("Draw 20 models").is_enabled()
     assert page.run(_NAMELESS) == []
     assert page.browser.outside_hosts() == set()
     assert page.browser.console_errors() == []
 
 
 def test_picking_data_plans_without_spending(page: Page, dashboard: Any) -> None:
+    page.data("monks1")
+    page.wait(lambda: "≥ 66%" not in page.text(".rx-plan"), "the plan of other data")
     page.data("lending")
     page.wait(lambda: "≥ 66%" in page.text(".rx-plan"), "the plan")
     page.wait(lambda: page.traces("plan").get("this plan") == 1, "the plan's figure")

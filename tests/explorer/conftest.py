@@ -15,7 +15,10 @@ def cancer():
 
 @pytest.fixture
 def explorer(tmp_path):
-    return Explorer(home=tmp_path)
+    """An explorer whose data set was put away."""
+    explorer = Explorer(home=tmp_path)
+    explorer.data_panel.name.value = ""
+    return explorer
 
 
 @pytest.fixture

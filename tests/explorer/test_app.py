@@ -7,8 +7,10 @@ import sys
 import plotly.graph_objects as go
 import pytest
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import number, percent
 
@@ -109,7 +111,28 @@ def test_two_explorers_in_one_notebook_do_not_meet(tmp_path, cancer):
     two = Explorer(home=tmp_path)
     one.state.psi = 0.3
     assert two.state.psi == 0.02
-    assert two.data is None
+    assert two.data.name == "lending"
+
+
+def test_a_newcomer_has_only_to_press_draw(tmp_path):
+    explorer = Explorer(home=tmp_path)
+    assert explorer.data.name == explorer.data_panel.name.value == "lending"
+    assert explorer.plan.hit_rate_bound > 0.6
+    assert not explorer.draw_panel.draw.disabled
+    explorer.draw()
+    assert explorer.rashomon_set.n_draws == 20
+
+
+@pytest.mark.parametrize("choice", ["", OWN_FILE])
+def test_choosing_something_else_puts_the_data_away(tmp_path, choice):
+    explorer = Explorer(home=tmp_path)
+    explorer.data_panel.name.value = choice
+    assert explorer.data is None and explorer.plan is None and explorer.rows is None
+    assert explorer.draw_panel.draw.disabled
+    assert explorer.state.alert is None
+    with pytest.raises(DataError, match="choose one under Data"):
+        explorer.draw()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_shows_itself_as_the_last_line_of_a_cell(drawn):

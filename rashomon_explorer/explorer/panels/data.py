@@ -83,6 +83,7 @@ class DataPanel:
         self.upload.widget.layout.display = None if own else "none"
         self._offer_classes([])
         if own or name == _NOTHING:
+            self.session.forget()
             return
         self.session.say(f"Loading {name}…")
         data = load_dataset(name)
