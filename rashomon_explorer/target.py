@@ -1,19 +1,19 @@
-"""The thresholded Gibbs law exp(−β·max{L, min L + ψ}) on a ball of models."""
+"""The thresholded Gibbs law exp(−β·max{L, min L + ψ}) on a set of models."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.threshold import Threshold, get_threshold
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class GibbsTarget:
-    """Density proportional to exp(−β·max{L(θ), min L + ψ}) on the ball.
+    """Density proportional to exp(−β·energy(L(θ) − min L − ψ)) on the domain.
 
     Uniform on the Rashomon set G = {θ : L(θ) ≤ min L + ψ} and decreasing outside it
     (Definition 1.4 and Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023).
@@ -25,8 +25,13 @@ class GibbsTarget:
         Inverse temperature, > 0.
     psi : float
         Rashomon threshold, ≥ 0, in units of the loss.
-    threshold : {"hard"}, default="hard"
-        Shape of the threshold.
+    threshold : {"hard", "smooth"} or Threshold, default="hard"
+        How the energy rises outside G; ``"smooth"`` rises quadratically over ψ/2 first.
+
+    Attributes
+    ----------
+    shape : Threshold
+        The threshold asked for.
 
     Raises
     ------
@@ -43,22 +48,32 @@ class GibbsTarget:
     problem: Problem
     beta: float
     psi: float
-    threshold: Literal["hard"] = "hard"
+    threshold: InitVar[str | Threshold] = "hard"
+    shape: Threshold = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, threshold: str | Threshold) -> None:
         """Refuse parameters that define no law."""
         if not (np.isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"beta must be finite and > 0, got {self.beta!r}")
         if not (np.isfinite(self.psi) and self.psi >= 0):
             raise ValueError(f"psi must be finite and >= 0, got {self.psi!r}")
-        if self.threshold != "hard":
-            raise ValueError(f"threshold must be 'hard', got {self.threshold!r}")
+        object.__setattr__(self, "shape", get_threshold(threshold, self.psi))
 
     def excess(self, theta: FloatArray) -> FloatArray:
         """L(θ) − min L for each column of ``theta`` (p, K); curator: reads private rows."""
         return self.problem.value(theta) - self.problem.minimum.value
 
+    def energy(self, excess: FloatArray) -> FloatArray:
+        """β·energy at excess losses, 0 on G; same shape, nondecreasing."""
+        return self.beta * self.shape.energy(excess - self.psi)
+
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density (K,) relative to G, −inf off the ball, of columns of ``theta`` (p, K)."""
-        log_density = -self.beta * np.maximum(self.excess(theta) - self.psi, 0.0)
-        return np.where(self.problem.domain.contains(theta), log_density, -np.inf)
+        """Log density (K,) relative to G, −inf off the domain, of columns of ``theta`` (p, K)."""
+        inside = self.problem.domain.contains(theta)
+        return np.where(inside, -self.energy(self.excess(theta)), -np.inf)
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) of −log density at columns of ``theta`` (p, K) in the domain."""
+        value, gradient = self.problem.value_and_gradient(theta)
+        slope = self.shape.slope(value - self.problem.minimum.value - self.psi)
+        return gradient * (self.beta * slope)

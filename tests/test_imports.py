@@ -14,7 +14,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
     {"exceptions", "assets"},
-    {"losses", "domains", "datasets"},
+    {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},
     {"privacy"},
     {"problem"},

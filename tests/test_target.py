@@ -30,7 +30,6 @@ def test_the_density_is_flat_on_the_set_lower_outside_and_zero_off_the_ball():
         ({"beta": 0.0, "psi": 0.1}, "beta must be finite and > 0, got 0.0"),
         ({"beta": np.inf, "psi": 0.1}, "beta must be finite and > 0"),
         ({"beta": 1.0, "psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
-        ({"beta": 1.0, "psi": 0.1, "threshold": "soft"}, "threshold must be 'hard'"),
     ],
 )
 def test_parameters_that_define_no_law_are_refused(setting, message):

@@ -90,10 +90,10 @@ def _candidates(
     while kept < size and proposed < _MOST_CHUNKS * chunk:
         theta, energy = proposal.draw(chunk, rng)
         floor = envelope.floor(theta, proposal.pad)
-        keep = _accepted(energy - _energy(target, floor), rng)
+        keep = _accepted(energy - target.energy(floor), rng)
         theta, floor = theta[:, keep], floor[keep]
         sharper = np.maximum(envelope.sharper_floor(theta), floor)
-        keep = _accepted(_energy(target, floor) - _energy(target, sharper), rng)
+        keep = _accepted(target.energy(floor) - target.energy(sharper), rng)
         thetas.append(theta[:, keep])
         floors.append(sharper[keep])
         kept += int(keep.sum())
@@ -113,11 +113,7 @@ def _thin(
             f"a loss lies {below.max():.2e} below its certified bound: the draws would not be "
             "exact; please report the problem's n, p and settings"
         )
-    return _accepted(_energy(target, floor) - _energy(target, excess), rng)
-
-
-def _energy(target: GibbsTarget, excess: FloatArray) -> FloatArray:
-    return target.beta * np.maximum(excess - target.psi, 0.0)
+    return _accepted(target.energy(floor) - target.energy(excess), rng)
 
 
 def _accepted(log_ratio: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:

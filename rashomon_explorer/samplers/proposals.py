@@ -63,7 +63,7 @@ class RadialProposal:
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, pad: float) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
-        self._beta, self._psi = target.beta, target.psi
+        self._target = target
         self._envelope = envelope
         self.pad = pad
         self._law = RadialLaw(self._energy, self._p, envelope.furthest(pad))
@@ -84,7 +84,7 @@ class RadialProposal:
         return theta[:, inside], self._energy(radius[inside])
 
     def _energy(self, radius: FloatArray) -> FloatArray:
-        return self._beta * np.maximum(self._envelope.radial(radius, self.pad) - self._psi, 0.0)
+        return self._target.energy(self._envelope.radial(radius, self.pad))
 
 
 def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:

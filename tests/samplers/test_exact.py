@@ -191,3 +191,10 @@ def test_a_report_can_stop_the_draws():
 
     draws = collect(ExactSampler(), target, 10**6, np.random.default_rng(0), report)
     assert seen == [len(draws.coef)]
+
+
+@pytest.mark.parametrize(("loss", "radius", "scale"), CASES)
+def test_smooth_thresholds_are_drawn_from_exactly_too(loss, radius, scale):
+    target = GibbsTarget(small_problem(1, loss, radius, scale=scale), 150.0, 0.02, "smooth")
+    draws = exact(target, 3000).coef[:, 0]
+    assert ks_against_quadrature(draws, *line_law(target)) > LEVEL

@@ -1,0 +1,172 @@
+"""Langevin chains: closed forms, quadrature, and a path certificate that covers neighbours."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from rashomon_explorer.privacy.path import gradient_sensitivity, path_guarantee
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import SmoothThreshold
+from tests.samplers.laws import line_law, small_problem
+
+
+def last(sampler, target, seed=0):
+    return list(sampler.batches(target, np.random.default_rng(seed)))[-1]
+
+
+def test_quadratic_loss_gives_the_euler_chain_of_an_ornstein_uhlenbeck_process():
+    problem = small_problem(2, "squared", radius=50.0, n=300)
+    beta, h, steps = 200.0, 0.01, 40
+    target = GibbsTarget(problem, beta, psi=0.0)
+    sampler = LangevinSampler(step_size=h, n_steps=steps, n_chains=40_000, thin=steps)
+    eigenvalues, vectors = np.linalg.eigh(problem.hessian(problem.minimum.theta))
+    states = vectors.T @ (last(sampler, target).theta - problem.minimum.theta[:, None])
+    start = -vectors.T @ problem.minimum.theta
+    contraction = 1 - h * beta * eigenvalues
+    mean = start * contraction**steps
+    variance = 2 * h * (1 - contraction ** (2 * steps)) / (1 - contraction**2)
+    error = np.sqrt(variance / 40_000)
+    assert (np.abs(states.mean(axis=1) - mean) < 5 * error).all()
+    np.testing.assert_allclose(states.var(axis=1), variance, rtol=0.04)
+    stationary = 1 / (beta * eigenvalues * (1 - h * beta * eigenvalues / 2))
+    np.testing.assert_allclose(variance, stationary, rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("radius", "scale", "step_size", "bias"),
+    [
+        pytest.param(4.0, 1.0, 3e-4, 0.02, id="inside"),
+        # Projection leaves a mass of order √h on the sphere.
+        pytest.param(0.7, 4.0, 5e-5, 0.05, id="sphere"),
+    ],
+)
+def test_one_parameter_chains_approach_the_smooth_threshold_law(radius, scale, step_size, bias):
+    target = GibbsTarget(small_problem(1, radius=radius, scale=scale), 60.0, 0.02, "smooth")
+    sampler = LangevinSampler(step_size=step_size, n_steps=4000, n_chains=2000, thin=4000)
+    draws = np.sort(last(sampler, target).theta[0])
+    places, probabilities = line_law(target)
+    exact = np.interp(draws, places, np.cumsum(probabilities))
+    distance = np.abs(exact - (np.arange(2000) + 0.5) / 2000).max()
+    assert distance < 1.95 / np.sqrt(2000) + bias  # Kolmogorov at 0.1 %, and the step's own
+
+
+def test_a_chain_at_the_wrong_temperature_is_told_apart():
+    problem = small_problem(1, radius=4.0)
+    sampler = LangevinSampler(step_size=3e-4, n_steps=3000, n_chains=2000, thin=3000)
+    draws = np.sort(last(sampler, GibbsTarget(problem, 10.0, 0.02, "smooth")).theta[0])
+    places, probabilities = line_law(GibbsTarget(problem, 60.0, 0.02, "smooth"))
+    exact = np.interp(draws, places, np.cumsum(probabilities))
+    assert np.abs(exact - (np.arange(2000) + 0.5) / 2000).max() > 0.08
+
+
+def neighbours(seed, loss, ridge, radius):
+    """Two problems that differ in one extreme record."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(2, 30)), int(rng.integers(1, 4))
+    X = rng.standard_normal((n, p))
+    y = rng.choice([-1.0, 1.0], n)
+    other_X, other_y = X.copy(), y.copy()
+    X[0] *= 100
+    other_X[0], other_y[0] = rng.choice([-1.0, 1.0]) * X[0], -y[0]
+    setting = {"loss": loss, "radius": radius, "ridge": ridge, "intercept": False}
+    return Problem(X, y, **setting), Problem(other_X, other_y, **setting), rng
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from(["logistic", "squared"]),
+    setting=st.sampled_from([(0.0, 1.0), (0.0, 4.0), (1.5, 2.0), (4.0, 3.0)]),
+    psi=st.sampled_from([0.0, 0.01, 0.1]),
+    width=st.sampled_from([0.0, 0.005, 0.05, 1.0]),
+)
+@settings(max_examples=150)
+def test_the_gradient_never_moves_more_than_its_sensitivity(seed, loss, setting, psi, width):
+    ridge, radius = setting
+    one, other, rng = neighbours(seed, loss, ridge, radius)
+    shape = SmoothThreshold(width) if width else "hard"
+    theta = one.domain.project(rng.standard_normal((one.p, 300)) * radius * rng.random(300))
+    gradients = [GibbsTarget(q, 1.0, psi, shape).gradient(theta) for q in (one, other)]
+    moved = np.linalg.norm(gradients[0] - gradients[1], axis=0).max()
+    pull = ridge * radius
+    for interior in {False, pull > 0 and pull >= one.L - pull}:
+        bound = gradient_sensitivity(one.constants, psi, width=width, interior=interior)
+        assert moved <= bound * (1 + 1e-9)
+
+
+def test_a_quarter_of_the_sensitivity_would_be_caught():
+    worst = 0.0
+    for seed in range(200):
+        one, other, rng = neighbours(seed, "logistic", 0.0, 4.0)
+        theta = one.domain.project(rng.standard_normal((one.p, 300)) * 4)
+        shape = SmoothThreshold(0.05)
+        moved = GibbsTarget(one, 1.0, 0.01, shape).gradient(theta)
+        moved = np.linalg.norm(moved - GibbsTarget(other, 1.0, 0.01, shape).gradient(theta), axis=0)
+        worst = max(worst, moved.max() / gradient_sensitivity(one.constants, 0.01, width=0.05))
+    assert 0.25 < worst <= 1
+
+
+def gaussian_delta(mu, epsilon):
+    return norm.cdf(-epsilon / mu + mu / 2) - np.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_path_guarantee_covers_the_exact_privacy_of_its_gaussian_steps(epsilon):
+    settings = {"beta": 50.0, "sensitivity": 0.02, "step_size": 1e-2, "n_steps": 300}
+    mu = 50.0 * 0.02 * np.sqrt(300 * 1e-2 / 2)
+    claimed = path_guarantee(**settings).delta(epsilon)
+    assert gaussian_delta(mu, epsilon) <= claimed
+    # Lemma 3.1 as printed would halve the noise that this δ needs.
+    halved = path_guarantee(**{**settings, "sensitivity": 0.01}).delta(epsilon)
+    assert halved < gaussian_delta(mu, epsilon)
+
+
+def test_longer_paths_and_more_chains_cost_more_and_prefixes_less():
+    common = {"beta": 10.0, "sensitivity": 0.01, "step_size": 1e-3}
+    rhos = [path_guarantee(**common, n_steps=steps).rho for steps in (1, 10, 100)]
+    assert rhos[0] < rhos[1] < rhos[2]
+    many = path_guarantee(**common, n_steps=100, n_chains=64)
+    assert many.rho == pytest.approx(64 * rhos[2])
+    assert not np.isfinite(many.epsilon(0.0))
+
+
+def test_the_certificate_is_that_of_the_steps_that_run():
+    problem = small_problem(2, radius=2.0, n=500, ridge=0.6)
+    target = GibbsTarget(problem, 100.0, 0.02, "smooth")
+    sampler = LangevinSampler(step_size=1e-4, n_steps=200, n_chains=3)
+    delta = gradient_sensitivity(problem.constants, 0.02, width=0.01, interior=True)
+    assert sampler.certificate(target).rho == pytest.approx(3 * (100 * delta) ** 2 * 0.02 / 4)
+    assert "path of 200" in str(sampler.certificate(target))
+
+
+def test_states_stay_in_the_ball_and_repeat_with_the_seed():
+    target = GibbsTarget(small_problem(3, radius=0.3), 5.0, 0.02, "smooth")
+    sampler = LangevinSampler(step_size=1e-2, n_steps=30, n_chains=50, thin=10)
+    batches = list(sampler.batches(target, np.random.default_rng(1)))
+    assert len(batches) == 3
+    assert all(np.linalg.norm(b.theta, axis=0).max() <= 0.3 + 1e-12 for b in batches)
+    np.testing.assert_array_equal(batches[-1].theta, last(sampler, target, seed=1).theta)
+    np.testing.assert_allclose(batches[0].losses, target.problem.value(batches[0].theta))
+
+
+def test_steps_that_would_not_be_stable_are_refused():
+    target = GibbsTarget(small_problem(2), 1000.0, 0.02, "smooth")
+    with pytest.raises(ValueError, match=r"step_size 0\.1 is too large .* use at most"):
+        next(LangevinSampler(0.1, 10).batches(target, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"step_size": 0.0, "n_steps": 1}, "step_size must be finite and > 0"),
+        ({"step_size": 1e-3, "n_steps": 0}, "n_steps must be at least 1"),
+        ({"step_size": 1e-3, "n_steps": 1, "n_chains": 0}, "n_chains must be at least 1"),
+        ({"step_size": 1e-3, "n_steps": 1, "thin": 0}, "thin must be at least 1"),
+    ],
+)
+def test_settings_that_make_no_chain_are_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        LangevinSampler(**setting)
