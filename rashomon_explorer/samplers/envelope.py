@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 
 _FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
 _LEAST_PAD = 0.125  # in units of 1/(βR²): costs at most exp(−¼) of the acceptance
-_ROUNDING = 1e-12  # losses are sums of n terms of order one, right to about 1e-14
+_ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Envelope:
     def of(cls, target: GibbsTarget) -> "Envelope":
         """Envelope of a target's problem."""
         problem, minimum = target.problem, target.problem.minimum
-        scale = target.beta * problem.domain.radius**2
+        radius = problem.domain.radius
+        scale = target.beta * radius**2
         metric = problem.hessian(minimum.theta) + minimum.multiplier * np.eye(problem.p)
         curvature, vectors = np.linalg.eigh(metric)
         curvature = np.maximum(curvature, 0.0)
@@ -64,9 +65,9 @@ class Envelope:
             curvature=curvature,
             least_pad=pad,
             bound=problem.excess_bound(minimum.theta, vectors / np.sqrt(curvature + pad)),
-            slack=minimum.slack + _ROUNDING,
+            slack=minimum.slack + _ROUNDING * (1 + minimum.value + problem.L * 2 * radius),
             multiplier=minimum.multiplier,
-            ball_radius=problem.domain.radius,
+            ball_radius=radius,
         )
 
     @property

@@ -198,3 +198,17 @@ def test_smooth_thresholds_are_drawn_from_exactly_too(loss, radius, scale):
     target = GibbsTarget(small_problem(1, loss, radius, scale=scale), 150.0, 0.02, "smooth")
     draws = exact(target, 3000).coef[:, 0]
     assert ks_against_quadrature(draws, *line_law(target)) > LEVEL
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("radius", [1e-3, 1.0, 1e3, 1e5])
+def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
+    problem = small_problem(3, loss, radius, n=500, scale=2.0)
+    for eta in (0.05, 5.0, 500.0):
+        target = GibbsTarget(problem, eta / problem.constants.priced_osc, 0.02)
+        try:
+            draws = exact(target, 200)
+        except SamplerError as error:
+            assert "hopeless" in str(error) and radius > 100
+        else:
+            assert np.linalg.norm(draws.coef, axis=1).max() <= radius * (1 + 1e-6) + 1e-5
