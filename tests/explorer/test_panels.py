@@ -4,6 +4,7 @@ import pytest
 import traitlets
 
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.account import Account, ledger_path
 from rashomon_explorer.explorer.declarations import parse_declarations, skeleton
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
@@ -232,3 +233,12 @@ def test_account_composes_like_the_ledger(tmp_path):
     assert account.affords(bounded_range(eta=1.0))
     assert not account.affords(bounded_range(eta=1.01))
     assert ledger_path(tmp_path, "../../etc/passwd").parent == tmp_path
+
+
+def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
+    explorer = Explorer(home=tmp_path)
+    panel = explorer.draw_panel
+    assert "spends <b>ε = 4</b>" in panel.price.value
+    assert "≥ 66%" in panel.price.value
+    explorer.state.epsilon = 9.0
+    assert "Over the budget</b>: ε = 8 is left" in panel.price.value
