@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test laws lint format clean chromium
+.PHONY: help app test laws bench lint format clean chromium
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -23,6 +23,9 @@ test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included
 
 laws: $(VENV)/.test  ## Run the slow statistical laws only
 	@$(BIN)/python -m pytest -m law $(TESTS)
+
+bench: $(VENV)/.app  ## Measure the samplers and write benchmarks/results/samplers.json
+	@$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.test  ## Check style, formatting and types
 	@$(BIN)/python -m ruff check .

@@ -76,7 +76,20 @@ class LangevinSampler:
         )
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """States of the chains, every ``thin`` steps; ends after ``n_steps``.
+        """States of the chains, every ``thin`` steps and the last; ends after ``n_steps``.
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable.
+        """
+        for step, theta in enumerate(self.states(target, rng), start=1):
+            if step % self.thin == 0 or step == self.n_steps:
+                losses = target.problem.value(theta)
+                yield Batch(theta, losses, evaluated=(self.thin + 1) * self.n_chains)
+
+    def states(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """States (p, n_chains) after each step, ``n_steps`` of them.
 
         Raises
         ------
@@ -84,15 +97,13 @@ class LangevinSampler:
             If the step is too large for the chain to be stable.
         """
         self._check_stable(target)
-        problem = target.problem
-        theta = np.zeros((problem.p, self.n_chains))
-        noise = np.sqrt(2 * self.step_size)
-        for step in range(1, self.n_steps + 1):
-            drift = target.gradient(theta)
-            theta = theta - self.step_size * drift + noise * rng.standard_normal(theta.shape)
-            theta = problem.domain.project(theta)
-            if step % self.thin == 0 or step == self.n_steps:
-                yield Batch(theta.copy(), problem.value(theta), self.thin * self.n_chains)
+        project = target.problem.domain.project
+        theta = np.zeros((target.problem.p, self.n_chains))
+        spread = np.sqrt(2 * self.step_size)
+        for _ in range(self.n_steps):
+            drift = self.step_size * target.gradient(theta)
+            theta = project(theta - drift + spread * rng.standard_normal(theta.shape))
+            yield theta
             time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
 
     def _check_stable(self, target: GibbsTarget) -> None:
