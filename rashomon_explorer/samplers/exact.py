@@ -8,19 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.envelope import Envelope
-from rashomon_explorer.samplers.proposals import Proposal, tightest_proposal
+from rashomon_explorer.samplers.candidates import Candidates, accepted
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
 
-_PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024
-_MOST_CHUNKS = 16  # so that refusals, too, leave the Stop button alive
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,12 @@ class ExactSampler:
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
-        envelope = Envelope.of(target)
-        proposal = tightest_proposal(target, envelope)
+        _check_ball(target)
+        candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
         refused = 0
         while True:
-            theta, floor, proposed = _candidates(target, envelope, proposal, size, rng)
+            theta, floor, proposed = candidates.take(size, rng)
             losses = target.problem.value(theta)
             keep = _thin(target, losses, floor, rng)
             refused = 0 if keep.any() else refused + proposed
@@ -74,32 +72,12 @@ class ExactSampler:
             time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
 
 
-def _candidates(
-    target: GibbsTarget,
-    envelope: Envelope,
-    proposal: Proposal,
-    size: int,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, int]:
-    """Models (p, k) that passed all that costs no look at the rows.
-
-    Returns them with their floors (k,) and the number proposed; k ≤ size, perhaps 0.
-    """
-    chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, 8192))
-    thetas, floors, kept, proposed = [], [], 0, 0
-    while kept < size and proposed < _MOST_CHUNKS * chunk:
-        theta, energy = proposal.draw(chunk, rng)
-        floor = envelope.floor(theta, proposal.pad)
-        keep = _accepted(energy - target.energy(floor), rng)
-        theta, floor = theta[:, keep], floor[keep]
-        sharper = np.maximum(envelope.sharper_floor(theta), floor)
-        keep = _accepted(target.energy(floor) - target.energy(sharper), rng)
-        thetas.append(theta[:, keep])
-        floors.append(sharper[keep])
-        kept += int(keep.sum())
-        proposed += chunk
-    # The rest are independent of those kept: dropping them by place is no bias.
-    return np.hstack(thetas)[:, :size], np.concatenate(floors)[:size], proposed
+def _check_ball(target: GibbsTarget) -> None:
+    if not isinstance(target.problem.domain, Ball):
+        raise SamplerError(
+            f"exact draws are certified on a ball, not on {target.problem.domain!r}: leave domain "
+            "out, or use another sampler"
+        )
 
 
 def _thin(
@@ -113,11 +91,7 @@ def _thin(
             f"a loss lies {below.max():.2e} below its certified bound: the draws would not be "
             "exact; please report the problem's n, p and settings"
         )
-    return _accepted(target.energy(floor) - target.energy(excess), rng)
-
-
-def _accepted(log_ratio: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:
-    return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
+    return accepted(target.energy(floor) - target.energy(excess), rng)
 
 
 def _hopeless(target: GibbsTarget, refused: int) -> str:

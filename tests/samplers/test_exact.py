@@ -96,7 +96,7 @@ def test_the_law_does_not_depend_on_the_proposal(hypothetical, monkeypatch):
             "padded": lambda: RadialProposal(target, envelope, 0.3),
         }[hypothetical]()
 
-    monkeypatch.setattr("rashomon_explorer.samplers.exact.tightest_proposal", chosen)
+    monkeypatch.setattr("rashomon_explorer.samplers.candidates.tightest_proposal", chosen)
     draws = exact(target, 3000).coef[:, 0]
     assert ks_against_quadrature(draws, *line_law(target)) > LEVEL
 
@@ -160,6 +160,13 @@ def test_the_tightest_proposal_has_the_least_mass():
     chosen = tightest_proposal(target, envelope)
     assert chosen.log_mass <= BallProposal(target, envelope).log_mass
     assert chosen.log_mass <= RadialProposal(target, envelope, envelope.least_pad).log_mass
+
+
+def test_only_balls_are_certified():
+    target = GibbsTarget(small_problem(2), 60.0, 0.02)
+    object.__setattr__(target.problem, "domain", "a box")
+    with pytest.raises(SamplerError, match="certified on a ball, not on 'a box'"):
+        exact(target, 1)
 
 
 def test_hopeless_rejection_gives_up_in_words(monkeypatch):
