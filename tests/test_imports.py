@@ -73,7 +73,7 @@ def _modules() -> list[Path]:
 def test_imports_run_one_way(path: Path) -> None:
     place = path.relative_to(PACKAGE)
     room = place.parts[0].removesuffix(".py")
-    assert room in FLOOR, f"{room} has no floor: give it one here and in ARCHITECTURE.md"
+    assert room in FLOOR, f"{room} has no floor: give it one here and in docs/architecture.md"
     package = ".".join([PACKAGE.name, *place.parts[:-1]])
     assert _arrows_back(path.read_text(encoding="utf-8"), room, package) == []
 
