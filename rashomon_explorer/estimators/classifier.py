@@ -36,9 +36,10 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Total δ of one fit; 0 asks for pure DP.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "hit_and_run"}, default="exact"
-        ``"exact"`` has the guarantee; ``"hit_and_run"`` is uniform on the Rashomon set, for the
-        curator only, and carries no guarantee.
+    sampler : {"exact", "finite_grid", "hit_and_run", "mala"}, default="exact"
+        ``"exact"`` and, for at most three parameters, ``"finite_grid"`` have the guarantee.
+        ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
+        as ``"exact"``; both are for the curator only and carry no guarantee.
     radius : float, default=4.0
         Radius of the ball of models, the intercept included.
     row_norm : float, default=1.0

@@ -32,8 +32,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         Total δ of one fit; 0 asks for pure DP.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "hit_and_run"}, default="exact"
-        ``"exact"`` has the guarantee; ``"hit_and_run"`` is for the curator only.
+    sampler : {"exact", "finite_grid", "hit_and_run", "mala"}, default="exact"
+        As for :class:`RashomonClassifier`.
     radius : float, default=2.0
         Radius of the ball of models, for mapped targets, the intercept included.
     row_norm : float, default=1.0

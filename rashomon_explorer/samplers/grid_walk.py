@@ -1,0 +1,231 @@
+"""The grid walk of Bassily, Smith and Thakurta: the reference for tiny problems."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.constants import Constants, row_bound
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.privacy import Guarantee, Plan, compose, no_guarantee
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers.base import Batch
+from rashomon_explorer.samplers.cube_walk import CubeWalk, IntArray, Mixing, cell_centres
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+_EDGE = 2.0  # of the cube around the unit ball, and the ball's diameter
+_STEPS_AT_ONCE = 2**12
+_CELLS_AT_ONCE = 2**12
+
+
+@dataclass(frozen=True)
+class GridWalkSampler:
+    """Draws whose law is within a factor e^{±ξ} of the target's, pointwise, by a grid walk.
+
+    Algorithms 5 and 6 and Lemma 6.1 of Bassily, Smith and Thakurta (2014), with the constants
+    corrected (see :class:`Mixing`): in units of the radius, a walk on the cells of the cube
+    around the ball with weights F = exp(−energy − penalty), from the middle cell, then a uniform
+    point of the last cell; again, up to a public number of times, while it lies off the ball. For
+    one parameter the cube is the ball and the walk needs no penalty.
+
+    Parameters
+    ----------
+    accuracy : float, default=0.5
+        ξ: bound of |log ratio| of a draw's law and the target's.
+    n_steps : int, optional
+        Steps of a walk. By default as many as are proved to suffice; another number carries no
+        guarantee.
+    n_chains : int, default=64
+        Walks run side by side; each draw has a walk of its own.
+    most_steps : int, default=10_000_000
+        Steps beyond which the sampler refuses to start; public, as all of these are.
+    most_cells : int, default=2**18
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Notes
+    -----
+    *Certificate.* With laws μ̂, μ̂' of a draw on neighbours and Gibbs laws μ, μ' whose log ratio
+    ranges over an interval of width η that contains 0, |log μ̂/μ|, |log μ̂'/μ'| ≤ ξ give (η + 2ξ)-DP
+    and a range of η + 4ξ (Lemma 6.6 there). This is what the draws cost, more than the plan says.
+
+    *What is not covered.* Ordinary float64 arithmetic in the walk, and from two parameters on the
+    number of tries, which depends on the rows.
+
+    *Reach.* The proved number of steps is in the ten thousands for one parameter and a handful of
+    rows, and beyond any patience from two parameters on: the exact samplers are for use.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem import Problem
+    >>> from rashomon_explorer.samplers.collect import collect
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=1.0, intercept=False)
+    >>> target = GibbsTarget(problem, beta=1.0, psi=0.01)
+    >>> collect(GridWalkSampler(), target, 3, np.random.default_rng(0)).coef.shape
+    (3, 1)
+    """
+
+    accuracy: float = 0.5
+    n_steps: int | None = None
+    n_chains: int = 64
+    most_steps: int = 10_000_000
+    most_cells: int = 2**18
+    name: str = "grid_walk"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no walk."""
+        if not (math.isfinite(self.accuracy) and self.accuracy > 0):
+            raise ValueError(f"accuracy must be finite and > 0, got {self.accuracy!r}")
+        for name in ("n_steps", "n_chains", "most_steps", "most_cells"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """(η + 2ξ)-DP a draw if the proved number of steps is walked, nothing otherwise."""
+        if self.n_steps is not None:
+            return no_guarantee("a grid walk of a number of steps that nobody proved to suffice")
+        one = Guarantee(
+            "pure",
+            f"exponential mechanism within a factor exp(±{self.accuracy:g}), grid walk (Lemmas "
+            "6.1 and 6.6 of Bassily et al. 2014, constants corrected)",
+            pure_epsilon=plan.eta + 2 * self.accuracy,
+            rho=(plan.eta + 4 * self.accuracy) ** 2 / 8,
+        )
+        return compose([one] * plan.n_draws)
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of ``n_chains`` independent draws; empty while the walks are under way.
+
+        Raises
+        ------
+        SamplerError
+            If the domain is not a ball, or the walk has too many cells or needs too many steps.
+        """
+        radius, p = _radius(target.problem), target.problem.p
+        mixing, tries = self.mixing(target)
+        steps = mixing.steps if self.n_steps is None else self.n_steps
+        self._check_reach(mixing, steps)
+        walk = cube_walk(target, mixing.cells_per_edge, self._penalty(target))
+        yield Batch(np.empty((p, 0)), np.empty(0), walk.log_weight.size)
+        while True:
+            points = np.zeros((p, self.n_chains))
+            waiting = np.arange(self.n_chains)
+            for _ in range(tries):
+                cells: IntArray = np.full(len(waiting), walk.start)
+                for done in range(0, steps, _STEPS_AT_ONCE):
+                    cells = walk.run(cells, min(_STEPS_AT_ONCE, steps - done), rng)
+                    yield Batch(np.empty((p, 0)), np.empty(0), 0)
+                points[:, waiting] = walk.uniform_in(cells, rng)
+                waiting = waiting[np.linalg.norm(points[:, waiting], axis=0) > 1]
+                if len(waiting) == 0:
+                    break
+            points[:, waiting] = _uniform_in_ball(p, len(waiting), rng)
+            theta = points * radius
+            yield Batch(theta, target.problem.value(theta), self.n_chains)
+
+    def mixing(self, target: GibbsTarget) -> tuple[Mixing, int]:
+        """Constants of one walk, and how often it may be tried; both public.
+
+        Algorithm 6 tries 4ηD + p·log₂D + log₂(1/(1 − e^{−ξ/4})) times, D = 2, logarithms to base 2
+        as its proof needs, with walks of accuracy ξ/8 (ξ/4 for Algorithm 5, which halves it).
+        """
+        problem, p = target.problem, target.problem.p
+        lipschitz = target.beta * _radius(problem) * lipschitz_on_cube(problem)
+        if p == 1:
+            return Mixing(lipschitz, _EDGE, p, self.accuracy), 1
+        mixing = Mixing(lipschitz + self._penalty(target), _EDGE, p, self.accuracy / 8)
+        rest = -math.log2(-math.expm1(-self.accuracy / 4))
+        return mixing, math.ceil(4 * lipschitz * _EDGE + p * math.log2(_EDGE) + rest)
+
+    def _penalty(self, target: GibbsTarget) -> float:
+        if target.problem.p == 1:
+            return 0.0
+        problem = target.problem
+        lipschitz = target.beta * _radius(problem) * lipschitz_on_cube(problem)
+        return penalty_weight(lipschitz, problem.p, self.accuracy / 4)
+
+    def _check_reach(self, mixing: Mixing, steps: int) -> None:
+        cells = mixing.cells_per_edge**mixing.p
+        if cells > self.most_cells or steps > self.most_steps:
+            raise SamplerError(
+                f"the grid walk needs {cells:,} cells and {steps:.3g} steps a draw (at most "
+                f"{self.most_cells:,} and {self.most_steps:.3g} are allowed): it is a reference "
+                "for one parameter, few rows and small β; use 'exact' or 'finite_grid'"
+            )
+
+
+def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeWalk:
+    """Walk on the cube around the ball, in units of the radius, with weights of Algorithm 5.
+
+    log F = −energy(L(Rv) − min L) − penalty·max{0, ‖v‖ − 1}. A linear model's loss is convex and
+    Lipschitz on all of R^p and so is its own Lipschitz extension (their Lemma 6.3).
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        On a ball of radius R.
+    cells_per_edge : int
+    penalty : float
+        α, see :func:`penalty_weight`; 0 for one parameter.
+
+    Returns
+    -------
+    CubeWalk
+    """
+    problem = target.problem
+    centres = cell_centres(problem.p, cells_per_edge, _EDGE)
+    log_weight = np.empty(centres.shape[1])
+    for low in range(0, len(log_weight), _CELLS_AT_ONCE):
+        part = slice(low, low + _CELLS_AT_ONCE)
+        energy = target.energy(target.excess(centres[:, part] * _radius(problem)))
+        outside = np.maximum(np.linalg.norm(centres[:, part], axis=0) - 1, 0.0)
+        log_weight[part] = -energy - penalty * outside
+        time.sleep(0)
+    return CubeWalk(log_weight.reshape((cells_per_edge,) * problem.p), _EDGE)
+
+
+def penalty_weight(lipschitz: float, p: int, accuracy: float) -> float:
+    """α = 3e^{2ξ}(ηD + p) of Algorithm 5 for the unit ball: at least half of F lies inside.
+
+    Examples
+    --------
+    >>> round(penalty_weight(lipschitz=0.5, p=2, accuracy=0.1), 3)
+    10.993
+    """
+    return 3 * math.exp(2 * accuracy) * (lipschitz * _EDGE + p)
+
+
+def lipschitz_on_cube(problem: Problem) -> float:
+    """Lipschitz constant of the objective on the cube around the ball, whatever the rows."""
+    constants = Constants.of(
+        problem.loss,
+        n=problem.n,
+        p=problem.p,
+        domain=Ball(_radius(problem) * math.sqrt(problem.p)),
+        row_bound=row_bound(problem.row_norm, problem.intercept),
+        ridge=problem.ridge,
+    )
+    return constants.L
+
+
+def _radius(problem: Problem) -> float:
+    if not isinstance(problem.domain, Ball):
+        raise SamplerError(
+            f"the grid walk is written for a ball of models, got {type(problem.domain).__name__}"
+        )
+    return problem.domain.radius
+
+
+def _uniform_in_ball(p: int, size: int, rng: np.random.Generator) -> FloatArray:
+    direction = rng.standard_normal((p, size))
+    return np.asarray(direction / np.linalg.norm(direction, axis=0) * rng.random(size) ** (1 / p))
