@@ -6,6 +6,7 @@ from dataclasses import replace
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.privacy.checks import check_nonnegative
 from rashomon_explorer.privacy.guarantee import Guarantee, zcdp
+from rashomon_explorer.privacy.zcdp import zcdp_rho
 
 
 def gradient_sensitivity(
@@ -109,3 +110,41 @@ def path_guarantee(
         zcdp(rho=n_chains * (beta * sensitivity) ** 2 * time / 4),
         theorem=f"path of {n_steps} noisy gradient steps (Lemma 2.2 of Ganesh et al. 2023)",
     )
+
+
+def affordable_time(
+    *, epsilon: float, delta: float, beta: float, sensitivity: float, n_chains: int = 1
+) -> float:
+    """Longest time t = Nh that ``n_chains`` paths may run for (ε, δ).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total budget of all chains; δ > 0.
+    beta : float
+        Inverse temperature.
+    sensitivity : float
+        Δ of the gradient.
+    n_chains : int, default=1
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> t = affordable_time(epsilon=1.0, delta=1e-6, beta=100.0, sensitivity=1e-3)
+    >>> paid = path_guarantee(beta=100.0, sensitivity=1e-3, step_size=t, n_steps=1)
+    >>> round(t, 3), paid.epsilon(1e-6) <= 1.0
+    (9.742, True)
+    """
+    for name, value in (("beta", beta), ("sensitivity", sensitivity), ("n_chains", n_chains)):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+    # A hair less, so that what is charged for this time does not pass the budget by an ulp.
+    return 4 * zcdp_rho(epsilon, delta) / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)

@@ -70,3 +70,41 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     with np.errstate(over="ignore"):
         log_delta = _EXCESS * (_ORDERS * rho - epsilon) + _OFFSET
     return min(1.0, math.exp(min(0.0, float(log_delta.min()))))
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Largest ρ such that ρ-zCDP implies (ε, δ)-DP by :func:`zcdp_epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0, finite.
+    delta : float
+        δ in (0, 1): zCDP says nothing at δ = 0.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` or ``delta`` is out of range.
+
+    Examples
+    --------
+    >>> rho = zcdp_rho(1.0, 1e-6)
+    >>> round(rho, 4), zcdp_epsilon(rho, 1e-6) <= 1.0
+    (0.0244, True)
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
+    low, high = 0.0, 1.0
+    while zcdp_epsilon(high, delta) <= epsilon:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if zcdp_epsilon(middle, delta) <= epsilon else (low, middle)
+    return low

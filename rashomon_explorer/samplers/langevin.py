@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.path import gradient_sensitivity, path_guarantee
+from rashomon_explorer.privacy.path import (
+    affordable_time,
+    gradient_sensitivity,
+    path_guarantee,
+)
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import SmoothThreshold
@@ -65,6 +69,55 @@ class LangevinSampler:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
 
+    @classmethod
+    def for_budget(
+        cls,
+        target: GibbsTarget,
+        *,
+        epsilon: float,
+        delta: float,
+        n_chains: int = 1,
+        pace: float = 0.5,
+    ) -> "LangevinSampler":
+        """Longest chains that a budget pays for; reads no row.
+
+        Parameters
+        ----------
+        target : GibbsTarget
+            Only its public constants are used.
+        epsilon, delta : float
+            Total price of all iterates of all chains, δ > 0.
+        n_chains : int, default=1
+        pace : float, default=0.5
+            Step size as a share of the largest stable one.
+
+        Returns
+        -------
+        LangevinSampler
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, or the budget does not pay for a single step.
+        """
+        if not 0 < pace <= 1:
+            raise ValueError(f"pace must be in (0, 1], got {pace!r}")
+        longest = affordable_time(
+            epsilon=epsilon,
+            delta=delta,
+            beta=target.beta,
+            sensitivity=_sensitivity(target),
+            n_chains=n_chains,
+        )
+        step_size = pace * _largest_step(target)
+        n_steps = int(longest / step_size)
+        if n_steps < 1:
+            raise ValueError(
+                f"ε={epsilon:g} at δ={delta:g} pays for a time of {longest:.3g}, less than one "
+                f"step of {step_size:.3g}: lower beta, widen the threshold, or take fewer chains"
+            )
+        return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
+
     def certificate(self, target: GibbsTarget) -> Guarantee:
         """Privacy of all iterates of all chains together, for the steps that run."""
         return path_guarantee(
@@ -107,15 +160,19 @@ class LangevinSampler:
             time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
 
     def _check_stable(self, target: GibbsTarget) -> None:
-        """Refuse steps beyond 2/(βM'): M' = M + L²/s is the smoothness of the energy."""
-        width = _width(target)
-        smoothness = target.problem.M + (target.problem.L**2 / width if width else 0.0)
-        largest = 2 / (target.beta * smoothness)
+        largest = _largest_step(target)
         if self.step_size > largest:
             raise ValueError(
                 f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
                 f"most 2/(β·smoothness) = {largest:.3g}, or a wider threshold or smaller β"
             )
+
+
+def _largest_step(target: GibbsTarget) -> float:
+    """2/(βM'), with M' = M + L²/s the smoothness of the energy."""
+    width = _width(target)
+    smoothness = target.problem.M + (target.problem.L**2 / width if width else 0.0)
+    return 2 / (target.beta * smoothness)
 
 
 def _width(target: GibbsTarget) -> float:

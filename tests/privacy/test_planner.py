@@ -154,7 +154,7 @@ GOOD: dict[str, Any] = {
         ({"delta": -1e-9}, "delta must be"),
         ({"n_draws": 0}, "n_draws must be"),
         ({"n_draws": 2.5}, "n_draws must be"),
-        ({"loss": "hinge"}, "loss must be one of"),
+        ({"loss": "no such loss"}, "loss must be one of"),
     ],
 )
 def test_errors_name_the_parameter(bad: dict[str, Any], message: str) -> None:

@@ -1,5 +1,7 @@
 """Langevin chains: closed forms, quadrature, and a path certificate that covers neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -170,3 +172,39 @@ def test_steps_that_would_not_be_stable_are_refused():
 def test_settings_that_make_no_chain_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
         LangevinSampler(**setting)
+
+
+@given(
+    epsilon=st.floats(0.05, 20.0),
+    delta=st.sampled_from([1e-9, 1e-6, 1e-3]),
+    beta=st.floats(1.0, 500.0),
+    chains=st.integers(1, 8),
+)
+@settings(max_examples=40)
+def test_a_budget_is_spent_almost_whole_and_never_passed(epsilon, delta, beta, chains):
+    problem = small_problem(2, radius=2.0, n=2000, ridge=0.6)
+    target = GibbsTarget(problem, beta, 0.02, "smooth")
+    try:
+        sampler = LangevinSampler.for_budget(target, epsilon=epsilon, delta=delta, n_chains=chains)
+    except ValueError as error:
+        assert "less than one step" in str(error)
+        one = LangevinSampler(0.5 * 2 / (beta * (problem.M + problem.L**2 / 0.01)), 1, chains)
+        assert one.certificate(target).epsilon(delta) > epsilon * (1 - 1e-9)
+    else:
+        spent = sampler.certificate(target).epsilon(delta)
+        assert spent <= epsilon
+        assert replace(sampler, n_steps=sampler.n_steps + 1).certificate(target).epsilon(
+            delta
+        ) > epsilon * (1 - 1e-9)
+
+
+def test_budgets_that_make_no_path_are_refused():
+    target = GibbsTarget(small_problem(2), 10.0, 0.02, "smooth")
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\) for a path"):
+        LangevinSampler.for_budget(target, epsilon=1.0, delta=0.0)
+    with pytest.raises(ValueError, match="pace must be in"):
+        LangevinSampler.for_budget(target, epsilon=1.0, delta=1e-6, pace=2.0)
+    with pytest.raises(ValueError, match="less than one step"):
+        LangevinSampler.for_budget(
+            GibbsTarget(small_problem(2, n=10), 1e4, 0.02), epsilon=1e-3, delta=1e-9
+        )
