@@ -208,3 +208,36 @@ def test_budgets_that_make_no_path_are_refused():
         LangevinSampler.for_budget(
             GibbsTarget(small_problem(2, n=10), 1e4, 0.02), epsilon=1e-3, delta=1e-9
         )
+
+
+@pytest.mark.parametrize("m", [0.0, 0.5, 40.0])
+def test_averages_are_the_weighted_mean_of_the_states(m):
+    target = GibbsTarget(small_problem(2), 20.0, 0.02, "smooth")
+    sampler = LangevinSampler(step_size=1e-3, n_steps=60, n_chains=4)
+    states = np.array(list(sampler.states(target, np.random.default_rng(3))))
+    times = 1e-3 * np.arange(1, 61)
+    expected = np.average(states, axis=0, weights=np.exp(m * 20.0 * times))
+    averaged = sampler.average(target, np.random.default_rng(3), strong_convexity=m)
+    np.testing.assert_allclose(averaged, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_average_of_a_convex_path_keeps_its_excess_bound():
+    problem = small_problem(5, radius=1.0, n=200, scale=2.0)
+    beta, h, steps = 40.0, 2e-3, 400
+    target = GibbsTarget(problem, beta, psi=0.0)
+    sampler = LangevinSampler(step_size=h, n_steps=steps, n_chains=200)
+    averaged = sampler.average(target, np.random.default_rng(0))
+    excess = problem.value(averaged) - problem.minimum.value
+    start = float(problem.minimum.theta @ problem.minimum.theta)
+    bound = 5 / beta + start / (2 * beta * steps * h) + h * beta * problem.L**2 / 2
+    assert excess.mean() <= bound
+    last_excess = target.excess(last(sampler, target).theta)
+    assert excess.mean() < last_excess.mean()
+
+
+def test_averages_refuse_negative_convexity():
+    sampler = LangevinSampler(1e-3, 2)
+    with pytest.raises(ValueError, match="strong_convexity must be finite and >= 0"):
+        sampler.average(
+            GibbsTarget(small_problem(1), 1.0, 0.0), np.random.default_rng(0), strong_convexity=-1
+        )
