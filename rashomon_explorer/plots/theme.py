@@ -127,7 +127,7 @@ def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figur
 
 def _headline(title: str, subtitle: str) -> str:
     # Plotly's own subtitle stands a whole line too low and takes no part in the margin.
-    return f'{title}<br><span style="font-size:12px">{subtitle}</span>' if subtitle else title
+    return f'{title}<br><span style="font-size:11.5px">{subtitle}</span>' if subtitle else title
 
 
 def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
