@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.problem import add_intercept, clip_rows
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 FloatArray = NDArray[np.float64]
 
@@ -25,6 +28,7 @@ _CURATOR_ONLY = frozenset(
         "best_scores",
         "clipped_share",
         "acceptance",
+        "to_arviz",
     }
 )
 
@@ -217,6 +221,57 @@ class RashomonSet(ModelBlock):
             row_norm=self.row_norm,
             target_bounds=self.target_bounds,
         )[0]
+
+    def to_arviz(self, n_chains: int = 1) -> "DataTree":
+        """Draws and losses in ArviZ's container.  Curator: what it shows is not private.
+
+        Parameters
+        ----------
+        n_chains : int, default=1
+            Chains the draws came from. A sampler of batched chains gives one state of each chain
+            in turn, and so they are told apart; exact draws are independent, one chain.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior`` (``coef``: chain, draw, parameter) and ``sample_stats``
+            (``loss``), with ψ, β, the sampler and the guarantee as attributes.
+
+        Raises
+        ------
+        ValueError
+            If there are no draws, or they are not a whole number of states of every chain.
+        ImportError
+            If ArviZ is not installed.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=6, random_state=0).fit(X, y).rashomon_set_
+        >>> tree = models.to_arviz()
+        >>> dict(tree["posterior"].sizes), tree.attrs["view"]
+        ({'chain': 1, 'draw': 6, 'parameter': 2}, 'curator: not private')
+        """
+        # Here and not at the top: pandas and xarray would double the package's import time.
+        from rashomon_explorer.diagnostics import to_data_tree
+
+        if n_chains < 1 or self.n_draws < n_chains or self.n_draws % n_chains:
+            raise ValueError(
+                f"n_chains must divide the {self.n_draws} draws into equal chains, got {n_chains!r}"
+            )
+        chains = self.coef.reshape(-1, n_chains, self.coef.shape[1]).swapaxes(0, 1)
+        return to_data_tree(
+            chains,
+            losses=self.losses.reshape(-1, n_chains).T,
+            names=self.feature_names,
+            attributes={
+                "psi": self.psi,
+                "beta": self.beta,
+                "sampler": self.sampler,
+                "guarantee": str(self.guarantee),
+            },
+        )
 
     def release(self) -> ReleasedSet:
         """Keep the draws and their guarantee alone.

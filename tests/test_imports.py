@@ -17,6 +17,7 @@ FLOORS = [
     {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},
     {"privacy"},
+    {"bounds", "diagnostics"},
     {"problem"},
     {"target"},
     {"samplers"},

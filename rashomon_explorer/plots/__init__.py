@@ -4,6 +4,7 @@ Curator plots take a `RashomonSet` and carry an amber band; release plots take a
 carry a green band with the price. Neither takes the other's type.
 """
 
+from rashomon_explorer.plots.bounds import plot_bounds
 from rashomon_explorer.plots.budget import budget_bar, plot_budget, plot_plan
 from rashomon_explorer.plots.coefficients import (
     default_axes,
@@ -25,6 +26,7 @@ __all__ = [
     "default_axes",
     "empty_figure",
     "multiplicity",
+    "plot_bounds",
     "plot_budget",
     "plot_coefficient_spread",
     "plot_coefficients",

@@ -1,0 +1,192 @@
+"""What was measured beside what is promised: the excess losses of the draws and their bounds."""
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer.bounds import ExcessLaw, convex_law, quadratic_law
+from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    SKY,
+    VERMILLION,
+    curator_band,
+    new_figure,
+)
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_POINTS = 241
+_HEADROOM = 1.08
+_MOST_STEPS = 2_000
+_EXACT_SAMPLERS = frozenset({"exact"})
+
+
+def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
+    """Plot the share of the draws below every excess loss beside the share that is promised.
+
+    The promise is that of a convex loss (`rashomon_explorer.bounds.convex_law`), known before any
+    row was read: the curve of the draws may pass below it only by chance, within its 95 % band
+    (Dvoretzky, Kiefer and Wolfowitz). A quadratic loss, for which the law is exact, is drawn too:
+    it shows how cautious the promise is.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws with their losses (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Steps of the draws with their band, the promise, and ψ; the points are the hit rates,
+        the ticks at the foot the mean excess losses.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`, which has no losses.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_bounds")
+    p = rashomon_set.plan.p
+    psi, beta = float(rashomon_set.psi), float(rashomon_set.beta)
+    promise = convex_law(p=p, beta=beta, psi=psi)
+    excess = np.sort(np.maximum(rashomon_set.excess, 0.0))
+    end = _end(excess, promise)
+    figure = new_figure("What was measured, beside what is promised", _found(rashomon_set, promise))
+    _add_measured(figure, excess, end)
+    places = np.linspace(0, end, _POINTS)
+    _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
+    _add_law(
+        figure, places, quadratic_law(p=p, beta=beta, psi=psi), "a quadratic loss", GREY, "dot"
+    )
+    _add_marks(figure, rashomon_set, excess, promise)
+    _add_psi(figure, psi, end)
+    figure.update_layout(
+        xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
+        yaxis={"title": "draws with at most this", "range": [-0.03, 1.03], "tickformat": ".0%"},
+        margin={"b": 96},
+    )
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
+    if not rashomon_set.n_draws:
+        return f"no draws · promised ≥ {percent(promise.hit_rate)} in the set"
+    words = [
+        f"in the set {percent(rashomon_set.hit_rate)}, promised ≥ {percent(promise.hit_rate)}",
+        f"mean excess {number(float(rashomon_set.excess.mean()))}, "
+        f"promised ≤ {number(promise.mean)}",
+    ]
+    if rashomon_set.sampler not in _EXACT_SAMPLERS:
+        words.append(f"promised of exact draws, not of {rashomon_set.sampler}")
+    return " · ".join(words)
+
+
+def _end(excess: NDArray[np.float64], promise: ExcessLaw) -> float:
+    # So far that the promise is nearly kept for all draws, but no farther than the eye needs.
+    reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
+    return _HEADROOM * max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
+
+
+def _add_measured(figure: go.Figure, excess: NDArray[np.float64], end: float) -> None:
+    count = len(excess)
+    if not count:
+        return
+    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).round().astype(int))
+    places = np.concatenate([[0.0], excess[shown], [end]])
+    shares = np.concatenate([[0.0], (shown + 1) / count, [1.0]])
+    slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
+    for name, height, fill in (
+        ("upper", np.minimum(shares + slack, 1), None),
+        ("chance, 95 %", np.maximum(shares - slack, 0), "tonexty"),
+    ):
+        figure.add_scatter(
+            x=places.astype(np.float32),
+            y=height.astype(np.float32),
+            mode="lines",
+            line={"shape": "hv", "width": 0},
+            fill=fill,
+            fillcolor="rgba(86,180,233,0.25)",
+            marker={"color": SKY},
+            name=name,
+            showlegend=fill is not None,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=places.astype(np.float32),
+        y=shares.astype(np.float32),
+        mode="lines",
+        line={"shape": "hv", "color": BLUE, "width": 2},
+        name="draws",
+        hovertemplate="%{y:.1%} of the draws have excess loss ≤ %{x:.4g}<extra></extra>",
+    )
+
+
+def _add_law(
+    figure: go.Figure,
+    places: NDArray[np.float64],
+    law: ExcessLaw,
+    name: str,
+    colour: str,
+    dash: str,
+) -> None:
+    figure.add_scatter(
+        x=places.astype(np.float32),
+        y=law.cdf(places).astype(np.float32),
+        mode="lines",
+        line={"color": colour, "width": 2, "dash": dash},
+        name=name,
+        hovertemplate=f"{name}: %{{y:.1%}} with excess loss ≤ %{{x:.4g}}<extra></extra>",
+    )
+
+
+def _add_marks(
+    figure: go.Figure,
+    rashomon_set: RashomonSet,
+    excess: NDArray[np.float64],
+    promise: ExcessLaw,
+) -> None:
+    marks = [("promised", promise.hit_rate, promise.mean, GREEN, "≥", "≤")]
+    if len(excess):
+        measured = (rashomon_set.hit_rate, float(excess.mean()))
+        marks.insert(0, ("measured", *measured, BLUE, "", ""))
+    for name, hit_rate, mean, colour, least, most in marks:
+        figure.add_scatter(
+            x=[promise.psi, mean],
+            y=[hit_rate, 0],
+            mode="markers",
+            name=name,
+            showlegend=False,
+            cliponaxis=False,
+            marker={
+                "color": colour,
+                "size": [9, 13],
+                "symbol": ["circle", "line-ns"],
+                "line": {"color": colour, "width": [1, 3]},
+            },
+            hovertext=[
+                f"hit rate {name}: {least} {percent(hit_rate)}",
+                f"mean excess loss {name}: {most} {number(mean)}",
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+
+
+def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
+    left = psi > 0.8 * end
+    figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
+    figure.add_annotation(
+        x=psi,
+        y=0.4,  # beyond ψ the curves have risen, so that the words stand clear
+        yref="paper",
+        text=f"ψ = {number(psi)}",
+        showarrow=False,
+        xanchor="right" if left else "left",
+        yanchor="middle",
+        xshift=-6 if left else 6,
+        font={"size": 12},
+    )
