@@ -5,6 +5,7 @@ PORT ?=
 TESTS ?=
 
 VENV := .venv
+PEERS := .venv-bench
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 PINS := pyproject.toml constraints.txt
@@ -24,7 +25,9 @@ test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included
 laws: $(VENV)/.test  ## Run the slow statistical laws only
 	@$(BIN)/python -m pytest -m law $(TESTS)
 
-bench: $(VENV)/.app  ## Measure the samplers and write benchmarks/results/samplers.json
+bench: $(VENV)/.app  ## Measure the samplers beside their peers: benchmarks/results/samplers.json
+	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \
+	    echo "No jax or blackjax to measure against: their ratios will be null" >&2
 	@$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.test  ## Check style, formatting and types
@@ -37,7 +40,7 @@ format: $(VENV)/.test  ## Mend style and formatting
 	@$(BIN)/python -m ruff format .
 
 clean:  ## Remove .venv and everything else that was made here
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.app: $(PINS) | $(BIN)/python
@@ -49,6 +52,12 @@ $(VENV)/.test: $(PINS) | $(BIN)/python
 	@echo "Installing into $(VENV) with what the tests need, about a minute"
 	@$(PIP) --editable '.[test]'
 	@touch $@ $(VENV)/.app
+
+$(PEERS)/.done: benchmarks/requirements-peers.txt | $(BIN)/python
+	@echo "Installing jax and blackjax into $(PEERS) to measure against, about a minute"
+	@$(BIN)/python -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
+	@touch $@
 
 $(BIN)/python:
 	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \

@@ -1,12 +1,47 @@
 """The benchmarks run to their end and write what they promise."""
 
 import json
+import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as bench
-from benchmarks import exact, langevin, scaling
+from benchmarks import exact, langevin, peers, scaling
 from benchmarks.problems import logistic_problem
+from rashomon_explorer.target import GibbsTarget
+
+RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio")
+NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
+
+
+def smooth_target() -> GibbsTarget:
+    return GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
+
+
+@pytest.fixture
+def peer_process(monkeypatch):
+    """Stand in for the process with jax: returns what a test puts in ``says``."""
+    monkeypatch.setattr(peers, "PYTHON", Path(__file__))
+    monkeypatch.setattr(langevin, "SIZES", [(500, 5, 8)])
+    says = {"differences": NO_DIFFERENCE, "returncode": 0, "stderr": "", "commands": []}
+
+    def run(command, **options):
+        says["commands"].append(command)
+        if says["returncode"] == "slow":
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        report = {
+            "versions": {"jax": "0"},
+            "differences": says["differences"],
+            "seconds": {"xla": 1.0, "sgld": 2.0, "mala": 4.0},
+        }
+        return subprocess.CompletedProcess(
+            command, says["returncode"], json.dumps(report), says["stderr"]
+        )
+
+    monkeypatch.setattr(peers.subprocess, "run", run)
+    return says
 
 
 @pytest.mark.parametrize("place", ["inside", "sphere"])
@@ -15,16 +50,103 @@ def test_problems_have_their_minimiser_where_they_say(n, p, place):
     assert logistic_problem(n, p, place).minimum.on_boundary == (place == "sphere")
 
 
-def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys):
+def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_process):
     monkeypatch.setattr(bench, "RESULTS", tmp_path / "results" / "samplers.json")
     monkeypatch.setattr("sys.argv", ["benchmarks", "--seconds", "0.05"])
     monkeypatch.setattr(exact, "SIZES", [(2_000, 5, "inside", 1.0), (2_000, 5, "sphere", 1.0)])
-    monkeypatch.setattr(langevin, "SIZES", [(500, 5, 8)])
     monkeypatch.setattr(scaling, "ROWS", (1_000, 2_000))
     bench.main()
     written = json.loads(bench.RESULTS.read_text())
-    assert set(written) == {"machine", "exact", "langevin", "n_slope"}
+    assert set(written) == {"machine", "exact", "langevin", "peers", "n_slope"}
     assert [entry["boundary"] for entry in written["exact"]] == [False, True]
     assert all(0 < entry["acceptance"] <= 1 for entry in written["exact"])
     assert written["langevin"][0]["chain_steps_per_second"] > 0
-    assert "slope of cost against rows" in capsys.readouterr().out
+    assert written["peers"]["sizes"][0]["blackjax_ratio"] > 0
+    printed = capsys.readouterr().out
+    assert "slope of cost against rows" in printed
+    assert "xla_ratio" in printed
+
+
+def test_a_ratio_is_our_speed_over_theirs(peer_process):
+    result = peers.measure(0.01)
+    (entry,) = result["sizes"]
+    step = entry["K"] / entry["chain_steps_per_second"]
+    assert entry["xla_ratio"] == pytest.approx(1.0 / step, rel=1e-3)
+    assert entry["blackjax_ratio"] == pytest.approx(2.0 / step, rel=1e-3)
+    assert entry["mala_ratio"] == pytest.approx(4.0 / step, rel=1e-3)
+    assert entry["loop_ratio"] > 0
+    assert result["versions"] == {"jax": "0"}
+    assert entry["why_null"] is None
+    dtypes = [command[command.index("--dtype") + 1] for command in peer_process["commands"]]
+    assert dtypes == ["float64", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ({"returncode": 1, "stderr": "Traceback\nModuleNotFoundError: no jax\n"}, "no jax"),
+        ({"returncode": -9}, "exit status -9"),
+        ({"returncode": "slow"}, "took longer"),
+        ({"differences": {**NO_DIFFERENCE, "gradient": 0.1}}, "gradient of a peer differs"),
+        ({"differences": {**NO_DIFFERENCE, "energy": float("nan")}}, "energy of a peer differs"),
+    ],
+)
+def test_a_peer_that_fails_or_computes_something_else_has_no_ratio(peer_process, setting, reason):
+    peer_process.update(setting)
+    (entry,) = peers.measure(0.01)["sizes"]
+    assert [entry[name] for name in RATIOS] == [None] * 3
+    assert [entry[f"{name}_peers_in_float32"] for name in RATIOS] == [None] * 3
+    assert reason in entry["why_null"]
+    assert entry["loop_ratio"] > 0
+    assert entry["chain_steps_per_second"] > 0
+
+
+def test_peers_that_are_not_installed_leave_nulls_and_the_rest_is_measured(
+    monkeypatch, peer_process, tmp_path, capsys
+):
+    monkeypatch.setattr(peers, "PYTHON", tmp_path / ".venv-bench" / "bin" / "python")
+    result = peers.measure(0.01)
+    assert result["versions"] is None
+    assert result["sizes"][0]["xla_ratio"] is None
+    assert result["sizes"][0]["loop_ratio"] > 0
+    assert peer_process["commands"] == []
+    bench._print_peers(result["sizes"])
+    assert "null because float64: the peers are not installed" in capsys.readouterr().out
+
+
+def test_peers_are_compared_inside_on_the_edge_and_outside_of_the_rashomon_set():
+    arrays = peers.peer_arrays(smooth_target(), chains=8)
+    energy = arrays["energy"]
+    quadratic = peers.BETA * peers.WIDTH / 2
+    for part in (energy == 0, (energy > 0) & (energy < quadratic), energy > quadratic):
+        assert part.sum() >= 3
+    assert np.linalg.norm(arrays["theta"], axis=0).max() < arrays["radius"]
+    outside = np.linalg.norm(2 * arrays["theta"], axis=0) > arrays["radius"]
+    assert outside.any()
+
+
+def test_the_arrays_describe_the_target_in_full():
+    """Energy and gradient written down once more, from the arrays alone."""
+    arrays = peers.peer_arrays(smooth_target(), chains=8)
+    loss = np.logaddexp(0.0, arrays["rows"] @ arrays["theta"]).mean(0)
+    beyond = loss - arrays["minimum"] - arrays["psi"]
+    width = arrays["width"]
+    energy = np.where(beyond < width, beyond**2 / (2 * width), beyond - width / 2) * (beyond > 0)
+    np.testing.assert_allclose(arrays["beta"] * energy, arrays["energy"], atol=1e-9)
+
+
+def test_the_loop_over_models_follows_the_same_gradient():
+    target = smooth_target()
+    arrays = peers.peer_arrays(target, chains=8)
+    gradient = peers.gradient_of_one(target)
+    one_by_one = np.transpose([gradient(theta) for theta in arrays["theta"].T])
+    np.testing.assert_allclose(one_by_one, arrays["gradient"], atol=1e-9)
+
+
+def test_the_package_asks_for_no_peer():
+    peers_file = peers.ROOT / "benchmarks" / "requirements-peers.txt"
+    names = {line.partition("==")[0] for line in peers_file.read_text().split()} - {"numpy"}
+    assert names == {"jax", "blackjax"}
+    for file in ("pyproject.toml", "environment.yml", "constraints.txt"):
+        text = (peers.ROOT / file).read_text(encoding="utf-8")
+        assert not [name for name in names if name in text]

@@ -20,6 +20,8 @@ from rashomon_explorer.threshold import SmoothThreshold
 
 FloatArray = NDArray[np.float64]
 
+_SECONDS_BETWEEN_RESTS = 5e-3
+
 
 @dataclass(frozen=True)
 class LangevinSampler:
@@ -153,11 +155,16 @@ class LangevinSampler:
         project = target.problem.domain.project
         theta = np.zeros((target.problem.p, self.n_chains))
         spread = np.sqrt(2 * self.step_size)
+        rested = time.perf_counter()
         for _ in range(self.n_steps):
             drift = self.step_size * target.gradient(theta)
             theta = project(theta - drift + spread * rng.standard_normal(theta.shape))
             yield theta
-            time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
+            # third of a small step.
+            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
+                time.sleep(0)
+                rested = time.perf_counter()
 
     def average(
         self, target: GibbsTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
