@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from rashomon_explorer.domains import Ball
+from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss, get_loss
 
-# The minimum enters the threshold, so its error is paid for: a millionth of the oscillation.
+# The minimum enters the threshold, so its error is paid for: a millionth of the oscillation, or
+# a thousandth for a loss with kinks, whose minimum converges slowly.
 _GAP_PER_OSCILLATION = 1e-6
+_GAP_PER_OSCILLATION_WITH_KINKS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,13 @@ class Constants:
     n : int
         Number of rows.
     p : int
-        Number of parameters, the intercept included.
+        Number of parameters: those of a score, the intercept included, for each of the loss's
+        ``outputs``.
     L : float
         Lipschitz constant of one row's loss on the domain, the ridge included.
     M : float
-        Smoothness (Lipschitz constant of the gradient), the ridge included.
+        Smoothness (Lipschitz constant of the gradient), the ridge included; infinite for a loss
+        with kinks.
     m : float
         Strong convexity: the ridge. A loss of a linear score is flat across the row, so that
         no positive constant holds for every data set without it.
@@ -33,6 +37,7 @@ class Constants:
 
     Examples
     --------
+    >>> from rashomon_explorer.domains import Ball
     >>> Constants.of("logistic", n=100, p=3, domain=Ball(2.0), row_bound=1.0).osc
     0.04
     """
@@ -47,7 +52,8 @@ class Constants:
     @property
     def gap_tolerance(self) -> float:
         """Duality gap that the minimum must reach; public, because every draw pays for it."""
-        return _GAP_PER_OSCILLATION * self.osc
+        smooth = math.isfinite(self.M)
+        return self.osc * (_GAP_PER_OSCILLATION if smooth else _GAP_PER_OSCILLATION_WITH_KINKS)
 
     @property
     def priced_osc(self) -> float:
@@ -66,7 +72,7 @@ class Constants:
         *,
         n: int,
         p: int,
-        domain: Ball,
+        domain: Domain,
         row_bound: float,
         ridge: float = 0.0,
     ) -> "Constants":
@@ -77,7 +83,8 @@ class Constants:
         loss : str or Loss
         n, p : int
             Rows and parameters, both at least 1.
-        domain : Ball
+        domain : Domain
+            Its largest ‖θ‖ is all that counts: the constants are those of the ball around it.
         row_bound : float
             Bound on the norm of a whole row, a constant column included.
         ridge : float, default=0.0
@@ -90,7 +97,8 @@ class Constants:
         Raises
         ------
         ValueError
-            If a count is below 1, or ``row_bound`` or ``ridge`` is out of range.
+            If a count is below 1, ``row_bound`` or ``ridge`` is out of range, or ``p`` does not
+            suit the domain or the loss.
         """
         if n < 1 or p < 1:
             raise ValueError(f"n and p must be at least 1, got n={n}, p={p}")
@@ -98,11 +106,17 @@ class Constants:
         if not (math.isfinite(ridge) and ridge >= 0):
             raise ValueError(f"ridge must be finite and >= 0, got {ridge!r}")
         loss = get_loss(loss)
+        if domain.dimension not in (None, p):
+            raise ValueError(f"the domain is made for {domain.dimension} parameters, got p={p}")
+        if p % loss.outputs:
+            raise ValueError(
+                f"p must be a multiple of the loss's {loss.outputs} scores a row, got p={p}"
+            )
         reach = domain.reach(row_bound)
         return cls(
             n=n,
             p=p,
-            L=loss.lipschitz(reach, row_bound) + ridge * domain.radius,
+            L=loss.lipschitz(reach, row_bound) + ridge * domain.radius_bound,
             M=loss.smoothness(row_bound) + ridge,
             m=ridge,
             osc=loss.oscillation(reach) / n,

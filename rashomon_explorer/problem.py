@@ -1,4 +1,4 @@
-"""A convex problem: clipped rows, a loss, a ball of models, and the constants that follow."""
+"""A convex problem: clipped rows, a loss, a set of models, and the constants that follow."""
 
 from functools import cached_property
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.constants import Constants, row_bound
-from rashomon_explorer.domains import Ball
+from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
@@ -17,8 +17,9 @@ FloatArray = NDArray[np.float64]
 class Problem:
     """Empirical risk of K linear models at once, on rows clipped to a declared norm.
 
-    L(θ) = (1/n) Σ ℓ(y_i, z_i·θ) + ½·ridge·‖θ‖² on ‖θ‖ ≤ radius, with z_i the clipped row and,
-    if ``intercept``, a constant 1 as its last entry.
+    L(θ) = (1/n) Σ ℓ(y_i, z_i·θ) + ½·ridge·‖θ‖² on ‖θ‖ ≤ radius or another domain, with z_i the
+    clipped row and, if ``intercept``, a constant 1 as its last entry. A loss of several scores a
+    row (softmax) has one such θ for each, one after the other.
 
     Parameters
     ----------
@@ -26,16 +27,19 @@ class Problem:
         Rows. One longer than ``row_norm`` is shortened to it, keeping its direction, which
         changes one record only by itself and so costs no privacy.
     y : array-like of shape (n,)
-        Labels in {−1, +1} for classification, targets for regression (clipped by the loss).
+        Labels in {−1, +1} for two classes, 0, 1, … for several, targets for regression (clipped
+        by the loss).
     loss : str or Loss, default="logistic"
     radius : float, default=4.0
-        Radius of the ball of models.
+        Radius of the ball of models, unless a domain is given.
     row_norm : float, default=1.0
         Declared bound of ‖x‖; never learnt from the rows.
     ridge : float, default=0.0
         Strong convexity added.
     intercept : bool, default=True
         Whether models carry an intercept, as their last parameter.
+    domain : Domain, optional
+        Set of models; by default the ball. The exact sampler needs the ball.
 
     Raises
     ------
@@ -63,25 +67,25 @@ class Problem:
         row_norm: float = 1.0,
         ridge: float = 0.0,
         intercept: bool = True,
+        domain: Domain | None = None,
     ) -> None:
         features = np.asarray(X, dtype=float)
         targets = np.asarray(y, dtype=float)
         _check_rows(features, targets)
         self.loss = get_loss(loss)
-        self.domain = Ball(radius)
+        self.domain: Domain = Ball(radius) if domain is None else domain
         self.ridge = ridge
         self.row_norm = row_norm
         self.intercept = intercept
         self.constants = Constants.of(
             self.loss,
             n=len(features),
-            p=features.shape[1] + intercept,
+            p=(features.shape[1] + intercept) * self.loss.outputs,
             domain=self.domain,
             row_bound=row_bound(row_norm, intercept),
             ridge=ridge,
         )
-        if self.loss.task == "classification" and not np.isin(targets, (-1.0, 1.0)).all():
-            raise DataError("labels must be −1 or +1 here; the estimators encode classes for you")
+        _check_labels(self.loss, targets)
         rows, self.clipped_share = clip_rows(features, row_norm)
         self._objective = Objective(
             self.loss.empirical(add_intercept(rows) if intercept else rows, targets), ridge
@@ -99,11 +103,11 @@ class Problem:
 
     @property
     def L(self) -> float:
-        """Lipschitz constant of one row's loss on the ball, ridge included.
+        """Lipschitz constant of one row's loss on the domain, ridge included.
 
         With B the bound of a whole row and s = radius·B the largest score: the gradient of a
         loss of a score is f'(score)·z, so that logistic loss has B·σ(s), squared loss B·(Y + s);
-        the ridge adds ridge·radius.
+        the ridge adds ridge·radius. The other losses' constants are in their own files.
         """
         return self.constants.L
 
@@ -111,7 +115,8 @@ class Problem:
     def M(self) -> float:
         """Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ.
 
-        f'' ≤ ¼ for logistic loss gives B²/4 + ridge, f'' = 1 for squared loss B² + ridge.
+        f'' ≤ ¼ for logistic loss gives B²/4 + ridge, f'' = 1 for squared loss B² + ridge; it is
+        infinite for a loss with kinks.
         """
         return self.constants.M
 
@@ -125,7 +130,7 @@ class Problem:
 
     @property
     def osc(self) -> float:
-        """Largest max − min over the ball of L_D − L_D', for D and D' that differ in one record.
+        """Largest max − min over the domain of L_D − L_D', for D and D' that differ in one record.
 
         The ridge cancels, so that it is the range of (ℓ_d − ℓ_d')/n: 2s/n for logistic loss
         (one record's loss has range log(1 + eˢ) − log(1 + e⁻ˢ) = s) and
@@ -185,6 +190,18 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
 def add_intercept(rows: FloatArray) -> FloatArray:
     """Rows with a constant 1 as the last column."""
     return np.column_stack([rows, np.ones(len(rows))])
+
+
+def _check_labels(loss: Loss, targets: FloatArray) -> None:
+    if loss.labels is None or np.isin(targets, loss.labels).all():
+        return
+    if loss.labels == (-1.0, 1.0):
+        raise DataError("labels must be −1 or +1 here; the estimators encode classes for you")
+    strange = targets[~np.isin(targets, loss.labels)][0]
+    raise DataError(
+        f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
+        f"{len(loss.labels)} classes, got {strange:g}"
+    )
 
 
 def _check_rows(features: FloatArray, targets: FloatArray) -> None:

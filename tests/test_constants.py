@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.constants import Constants, row_bound
-from rashomon_explorer.domains import Ball
+from rashomon_explorer.domains import Ball, Box
+from rashomon_explorer.losses import get_loss
 from rashomon_explorer.problem import Problem
 
 RADII = st.floats(0.1, 4)
 NORMS = st.floats(0.1, 2)
 RIDGES = st.sampled_from([0.0, 0.7])
-LOSS = st.sampled_from(["logistic", "squared"])
+LOSS = st.sampled_from(["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
+SMOOTH = st.sampled_from(["logistic", "squared", "smoothed_hinge"])
 
 
 def unit_circle(points: int) -> np.ndarray:
@@ -35,7 +37,8 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(
     constants = Constants.of(loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
     theta = disc(radius)
     rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
-    targets = (-1.0, 1.0) if loss == "logistic" else (-1.0, 0.2, 1.0)
+    labelled = get_loss(loss).task == "classification"
+    targets = (-1.0, 1.0) if labelled else (-1.0, 0.2, 1.0)
     filler = [(rows[0], 1.0)] * (n - 1)
     values = []
     for row, target in itertools.product(rows, targets):
@@ -52,13 +55,13 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(
         values.append(problem.value(theta))
     spans = [float(np.ptp(a - b)) for a, b in itertools.combinations(values, 2)]
     assert max(spans) <= constants.osc * (1 + 1e-9)
-    if loss == "logistic" or radius * norm <= 1:
+    if labelled or radius * norm <= 1:
         assert max(spans) >= constants.osc * (1 - 1e-9)  # opposite rows attain it
     else:
         assert max(spans) >= constants.osc * 0.8
 
 
-@given(LOSS, RADII, NORMS, RIDGES)
+@given(SMOOTH, RADII, NORMS, RIDGES)
 def test_lipschitz_and_smooth(loss: str, radius: float, norm: float, ridge: float) -> None:
     constants = Constants.of(loss, n=1, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
     theta = disc(radius)
@@ -78,7 +81,7 @@ def test_lipschitz_and_smooth(loss: str, radius: float, norm: float, ridge: floa
     assert least_curved >= constants.m - 1e-12
 
 
-@given(LOSS, RADII, NORMS)
+@given(SMOOTH, RADII, NORMS)
 def test_the_price_exceeds_the_oscillation_by_the_gap_it_allows(
     loss: str, radius: float, norm: float
 ) -> None:
@@ -108,13 +111,37 @@ def test_ridge_reads_no_row() -> None:
         ({"row_bound": math.nan}, "row_bound must be"),
         ({"ridge": -1.0}, "ridge must be"),
         ({"ridge": math.nan}, "ridge must be"),
-        ({"loss": "hinge"}, "loss must be one of"),
+        ({"loss": "zero_one"}, "loss must be one of"),
     ],
 )
 def test_errors_name_the_parameter(bad: dict[str, Any], message: str) -> None:
     good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
     with pytest.raises(ValueError, match=message):
         Constants.of(**{**good, **bad})
+
+
+def test_a_loss_with_kinks_pays_for_a_coarser_minimum() -> None:
+    for loss, share in (("hinge", 1e-3), ("absolute", 1e-3), ("smoothed_hinge", 1e-6)):
+        constants = Constants.of(loss, n=50, p=3, domain=Ball(2.0), row_bound=1.0)
+        assert constants.gap_tolerance == share * constants.osc
+        assert math.isinf(constants.M) == (share == 1e-3)
+
+
+def test_parameters_are_those_of_every_score() -> None:
+    with pytest.raises(ValueError, match="multiple of the loss's 2 scores a row, got p=5"):
+        Constants.of("softmax", n=9, p=5, domain=Ball(1.0), row_bound=1.0)
+
+
+def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
+    box = Box((-3.0, 0.0), (1.0, 4.0))
+    around = Ball(box.radius_bound)
+    inside, outside = (
+        Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
+        for domain in (box, around)
+    )
+    assert inside == outside
+    with pytest.raises(ValueError, match="made for 2 parameters, got p=3"):
+        Constants.of("logistic", n=9, p=3, domain=box, row_bound=1.0)
 
 
 def test_the_whole_row_has_the_intercepts_one() -> None:

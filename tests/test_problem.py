@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from rashomon_explorer.domains import Ball, Box, L1Ball
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.problem import Problem, clip_rows
 
 
@@ -144,6 +146,44 @@ def test_bad_rows_are_refused_by_place(X, y, message):
 def test_bad_settings_are_refused_by_name(setting, message):
     with pytest.raises(ValueError, match=message):
         Problem([[1.0], [2.0]], [1, -1], **setting)
+
+
+def test_a_domain_takes_the_place_of_the_ball():
+    X, y = simulated(n=50)
+    assert Problem(X, y).domain == Ball(4.0)
+    assert Problem(X, y, radius=2.0).domain == Ball(2.0)
+    problem = Problem(X, y, domain=L1Ball(2.0), ridge=0.1)
+    assert problem.domain == L1Ball(2.0)
+    assert problem.constants == Problem(X, y, radius=2.0, ridge=0.1).constants
+    with pytest.raises(ValueError, match="domain is made for 3 parameters, got p=5"):
+        Problem(X, y, domain=Box.cube(1.0, 3))
+
+
+def test_several_classes_have_parameters_each():
+    X, _ = simulated(n=60)
+    y = np.arange(60) % 4
+    problem = Problem(X, y, loss=SoftmaxLoss(4))
+    assert problem.p == 3 * 5
+    assert problem.value(np.zeros((15, 2))) == pytest.approx(np.log(4))
+    peer = LogisticRegression(C=1 / (0.05 * 60), tol=1e-10, fit_intercept=False)
+    held = Problem(X, y, loss=SoftmaxLoss(4), intercept=False, row_norm=9.0, ridge=0.05, radius=50)
+    # The reference class is not penalised, so that only the loss can be compared.
+    expected = peer.fit(X, y).coef_
+    apart = (expected - expected[0])[1:].reshape(-1, 1)
+    assert held.minimum.value <= held.value(apart)[0] + 1e-12
+
+
+@pytest.mark.parametrize("strange", [3.0, -1.0, 0.5])
+def test_a_class_that_does_not_exist_is_named(strange):
+    message = f"whole numbers from 0 to 2 for softmax loss with 3 classes, got {strange:g}"
+    with pytest.raises(DataError, match=message):
+        Problem([[1.0], [2.0]], [0, strange], loss="softmax")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
+def test_every_loss_of_two_classes_wants_signs(loss):
+    with pytest.raises(DataError, match="−1 or \\+1"):
+        Problem([[1.0], [2.0]], [0, 1], loss=loss)
 
 
 @pytest.mark.parametrize("shape", [(2,), (3, 1), (1, 2, 2)])

@@ -24,7 +24,8 @@ FloatArray = NDArray[np.float64]
 PLANNED = plan(50, 3, 0.1, radius=2.0, row_norm=1.5, epsilon=1.0, n_draws=4)
 CURATOR_ONLY = (
     *("losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),
-    "acceptance", "to_arviz",
+    "acceptance",
+    "to_arviz",
 )
 
 

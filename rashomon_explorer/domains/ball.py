@@ -1,11 +1,12 @@
 """The L2 ball of models, centred at the origin."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.domains.base import FloatArray, check_size, inner
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,17 @@ class Ball:
 
     def __post_init__(self) -> None:
         """Refuse a ball without inside."""
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise ValueError(f"radius must be finite and > 0, got {self.radius!r}")
+        check_size("radius", self.radius)
+
+    @property
+    def dimension(self) -> None:
+        """Any number of parameters."""
+        return None
+
+    @property
+    def radius_bound(self) -> float:
+        """Largest ‖θ‖."""
+        return self.radius
 
     @property
     def diameter(self) -> float:
@@ -46,12 +56,25 @@ class Ball:
 
     def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
         """Whether each column of ``theta`` (p, K) lies in the ball; shape (K,)."""
-        return np.asarray(np.einsum("ij,ij->j", theta, theta) <= self.radius**2)
+        return np.asarray(inner(theta, theta) <= self.radius**2)
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest point of the ball to each column of ``theta`` (p, K)."""
         norm = np.linalg.norm(theta, axis=0)
         return theta * (self.radius / np.maximum(norm, self.radius))
+
+    def extreme(self, direction: FloatArray) -> FloatArray:
+        """Point of the sphere along each column of ``direction`` (p, K); the centre for 0."""
+        norm = np.linalg.norm(direction, axis=0)
+        return direction * (self.radius / np.where(norm > 0, norm, np.inf))
+
+    def support(self, direction: FloatArray) -> FloatArray:
+        """Radius times the norm of each column of ``direction`` (p, K); shape (K,)."""
+        return np.asarray(self.radius * np.linalg.norm(direction, axis=0))
+
+    def gauge(self, theta: FloatArray) -> FloatArray:
+        """‖θ‖/radius of each column of ``theta`` (p, K); shape (K,)."""
+        return np.asarray(np.linalg.norm(theta, axis=0) / self.radius)
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval of t with θ + t·d in the ball, for each column (p, K) of models in the ball.
@@ -60,8 +83,24 @@ class Ball:
         -------
         low, high : ndarray of shape (K,)
         """
-        a = np.einsum("ij,ij->j", direction, direction)
-        b = np.einsum("ij,ij->j", theta, direction)
-        c = np.einsum("ij,ij->j", theta, theta) - self.radius**2
+        a = inner(direction, direction)
+        b = inner(theta, direction)
+        c = inner(theta, theta) - self.radius**2
         root = np.sqrt(np.maximum(b * b - a * c, 0.0))
         return (-b - root) / a, (-b + root) / a
+
+    def log_volume_bound(self, p: int) -> float:
+        """Logarithm of the volume π^{p/2} radius^p / Γ(p/2 + 1).
+
+        Examples
+        --------
+        >>> round(math.exp(Ball(2.0).log_volume_bound(2)) / math.pi, 9)
+        4.0
+        """
+        return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1) + p * math.log(self.radius)
+
+    def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
+        """Independent models (p, size): a uniform direction, and radius·U^{1/p}."""
+        direction = rng.standard_normal((p, size))
+        length = self.radius * rng.random(size) ** (1 / p)
+        return np.asarray(direction * (length / np.linalg.norm(direction, axis=0)))

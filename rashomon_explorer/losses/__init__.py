@@ -1,12 +1,26 @@
-"""Losses of linear models: one file each, found by name in ``LOSSES``."""
+"""Losses of linear models: one file each, found by name in ``ALL_LOSSES``.
+
+``LOSSES`` are those that the estimators and the explorer offer.
+"""
 
 from collections.abc import Callable
 
+from rashomon_explorer.losses.absolute import AbsoluteLoss
 from rashomon_explorer.losses.base import EmpiricalLoss, ExcessBound, Loss
+from rashomon_explorer.losses.hinge import HingeLoss
 from rashomon_explorer.losses.logistic import LogisticLoss
+from rashomon_explorer.losses.smoothed_hinge import SmoothedHingeLoss
+from rashomon_explorer.losses.softmax import SoftmaxLoss
 from rashomon_explorer.losses.squared import SquaredLoss
 
 LOSSES: dict[str, Callable[[], Loss]] = {"logistic": LogisticLoss, "squared": SquaredLoss}
+ALL_LOSSES: dict[str, Callable[[], Loss]] = {
+    **LOSSES,
+    "hinge": HingeLoss,
+    "smoothed_hinge": SmoothedHingeLoss,
+    "absolute": AbsoluteLoss,
+    "softmax": SoftmaxLoss,
+}
 
 
 def get_loss(loss: str | Loss) -> Loss:
@@ -15,7 +29,7 @@ def get_loss(loss: str | Loss) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        A key of ``LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
+        A key of ``ALL_LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
 
     Returns
     -------
@@ -33,17 +47,22 @@ def get_loss(loss: str | Loss) -> Loss:
     """
     if not isinstance(loss, str):
         return loss
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {sorted(LOSSES)} or a Loss, got {loss!r}")
-    return LOSSES[loss]()
+    if loss not in ALL_LOSSES:
+        raise ValueError(f"loss must be one of {sorted(ALL_LOSSES)} or a Loss, got {loss!r}")
+    return ALL_LOSSES[loss]()
 
 
 __all__ = [
+    "ALL_LOSSES",
     "LOSSES",
+    "AbsoluteLoss",
     "EmpiricalLoss",
     "ExcessBound",
+    "HingeLoss",
     "LogisticLoss",
     "Loss",
+    "SmoothedHingeLoss",
+    "SoftmaxLoss",
     "SquaredLoss",
     "get_loss",
 ]

@@ -43,7 +43,10 @@ class EmpiricalLoss(Protocol):
         ...
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K)."""
+        """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K).
+
+        A subgradient where the loss has a kink.
+        """
         ...
 
     def hessian(self, theta: FloatArray) -> FloatArray:
@@ -54,12 +57,17 @@ class EmpiricalLoss(Protocol):
         """Bound around the model ``theta`` (p,) in the metric A with ``whiten`` = A^{-1/2} (p, p).
 
         A must dominate the Hessian at ``theta``.
+
+        Raises
+        ------
+        SamplerError
+            If the loss has no such bound; the message says which samplers work instead.
         """
         ...
 
 
 class Loss(Protocol):
-    """A loss of a linear score z·θ, with constants that hold for every row the bounds allow.
+    """A loss of linear scores z·θ, with constants that hold for every row the bounds allow.
 
     ``reach`` below is the largest |z·θ| over allowed rows and models: radius times row bound.
     """
@@ -71,12 +79,27 @@ class Loss(Protocol):
 
     @property
     def task(self) -> str:
-        """Either ``"classification"`` or ``"regression"``."""
+        """One of ``"classification"`` (two classes), ``"multiclass"`` and ``"regression"``."""
         ...
 
     @property
     def link(self) -> str:
-        """How a score becomes a prediction: ``"logistic"`` or ``"identity"``."""
+        """How scores predict: ``"logistic"``, ``"sign"``, ``"softmax"`` or ``"identity"``."""
+        ...
+
+    @property
+    def globally_lipschitz(self) -> bool:
+        """Whether the loss is Lipschitz on all of R^p, not only on a bounded domain."""
+        ...
+
+    @property
+    def labels(self) -> tuple[float, ...] | None:
+        """Targets allowed; None for any finite number."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Scores a row has: the parameters are this many for each of its entries."""
         ...
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
@@ -84,7 +107,7 @@ class Loss(Protocol):
         ...
 
     def smoothness(self, row_bound: float) -> float:
-        """Lipschitz constant of one row's gradient."""
+        """Lipschitz constant of one row's gradient, infinite for a loss with kinks."""
         ...
 
     def oscillation(self, reach: float) -> float:

@@ -29,6 +29,9 @@ class LogisticLoss:
     name: str = "logistic"
     task: str = "classification"
     link: str = "logistic"
+    globally_lipschitz: bool = True
+    labels: tuple[float, ...] = (-1.0, 1.0)
+    outputs: int = 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
         """Lipschitz constant B·σ(reach): |f'| = σ is increasing in the margin.
@@ -133,7 +136,12 @@ class LogisticRisk:
 
         def block(rows: slice) -> tuple[FloatArray, FloatArray]:
             margin = self.z[rows] @ theta
-            return self.z[rows].T @ expit(margin), _softplus_sum(margin, group)
+            if group < 1:
+                return self.z[rows].T @ expit(margin), _softplus_sum(margin, group)
+            odds = np.exp(margin, out=margin)
+            factors = odds + 1.0
+            odds /= factors  # now σ(margin): one exponential serves the loss and the gradient
+            return self.z[rows].T @ odds, _log_product_sum(factors, group)
 
         parts = map_row_blocks(block, self.n, theta.shape[1])
         gradient = np.sum([part[0] for part in parts], axis=0) / self.n
@@ -168,8 +176,14 @@ def _softplus_sum(margin: FloatArray, group: int) -> FloatArray:
         return np.asarray(np.logaddexp(0.0, margin).sum(0))
     factors = np.exp(margin, out=margin)
     factors += 1.0
+    return _log_product_sum(factors, group)
+
+
+def _log_product_sum(factors: FloatArray, group: int) -> FloatArray:
+    """Column sums of log(factors), a logarithm for ``group`` rows."""
     whole = len(factors) // group * group
-    products = np.multiply.reduce(
-        factors[:whole].reshape(whole // group, group, factors.shape[1]), axis=1
-    )
-    return np.asarray(np.log(products).sum(0) + np.log(factors[whole:]).sum(0))
+    grouped = factors[:whole].reshape(whole // group, group, factors.shape[1])
+    total = np.log(np.multiply.reduce(grouped, axis=1)).sum(0)
+    if whole < len(factors):
+        total += np.log(factors[whole:]).sum(0)
+    return np.asarray(total)

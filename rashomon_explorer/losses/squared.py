@@ -26,6 +26,9 @@ class SquaredLoss:
     name: str = "squared"
     task: str = "regression"
     link: str = "identity"
+    globally_lipschitz: bool = False
+    labels: None = None
+    outputs: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a bound that bounds nothing."""

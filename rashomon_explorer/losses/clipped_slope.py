@@ -1,0 +1,147 @@
+"""Losses of one score whose slope is clipped: hinge, smoothed hinge, absolute and pinball."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound
+
+
+@dataclass(frozen=True)
+class ClippedSlope:
+    """The convex function f(a) = max_{low ≤ α ≤ high} αa − ½·width·α².
+
+    Its slope is a/width clipped to [low, high]: for ``width`` 0 a kink at 0 between two lines,
+    otherwise Huber's parabola between them. The maximum is also the conjugate form that proves
+    minima: every α gives a lower bound.
+
+    Parameters
+    ----------
+    low, high : float
+        Smallest and largest slope, low ≤ 0 ≤ high.
+    width : float, default=0.0
+        Length of the parabola's zone for a unit of slope, ≥ 0.
+
+    Examples
+    --------
+    >>> ClippedSlope(0.0, 1.0, width=0.5).value(np.array([0.25, 1.0])).tolist()
+    [0.0625, 0.75]
+    """
+
+    low: float
+    high: float
+    width: float = 0.0
+
+    def value(self, a: FloatArray) -> FloatArray:
+        """Return f(a), same shape as ``a``."""
+        if self.width == 0:
+            return np.maximum(self.low * a, self.high * a)
+        slope = self.slope(a)
+        return np.asarray(slope * (a - self.width / 2 * slope))
+
+    def slope(self, a: FloatArray) -> FloatArray:
+        """Return f'(a), at a kink the subgradient 0; same shape as ``a``."""
+        if self.width == 0:
+            return np.where(a > 0, self.high, np.where(a < 0, self.low, 0.0))
+        return np.asarray(np.clip(a / self.width, self.low, self.high))
+
+    def curvature(self, a: FloatArray) -> FloatArray:
+        """Return f''(a), 0 at the ends of the zone and at a kink; same shape as ``a``."""
+        if self.width == 0:
+            return np.zeros_like(a)
+        return np.where(self.room(a) > 0, 1 / self.width, 0.0)
+
+    def room(self, a: FloatArray) -> FloatArray:
+        """Distance to the nearer end of the parabola's zone, negative outside it."""
+        return np.minimum(a - self.low * self.width, self.high * self.width - a)
+
+
+@dataclass(frozen=True)
+class ClippedSlopeRisk:
+    """Mean of f(rows_i·θ + offset_i) for one :class:`ClippedSlope` f.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        Rows with label and sign folded in.
+    offsets : ndarray of shape (n,)
+    shape : ClippedSlope
+    """
+
+    rows: FloatArray
+    offsets: FloatArray
+    shape: ClippedSlope
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return int(self.rows.shape[1])
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        parts = map_row_blocks(
+            lambda block: self.shape.value(self._scores(theta, block)).sum(axis=0),
+            self.n,
+            theta.shape[1],
+        )
+        return np.sum(parts, axis=0) / self.n
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and a subgradient (p, K) for each column of ``theta`` (p, K).
+
+        Where no row is at a kink it is the gradient.
+        """
+
+        def block(rows: slice) -> tuple[FloatArray, FloatArray]:
+            scores = self._scores(theta, rows)
+            return self.shape.value(scores).sum(axis=0), self.rows[rows].T @ self.shape.slope(
+                scores
+            )
+
+        parts = map_row_blocks(block, self.n, theta.shape[1])
+        gradient = np.sum([part[1] for part in parts], axis=0) / self.n
+        return np.sum([part[0] for part in parts], axis=0) / self.n, gradient
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model (p,), of the rows inside their zone."""
+        curvature = self.shape.curvature(self.scores(theta)) / self.n
+        curved = curvature > 0
+        return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]
+
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ClippedSlopeBound:
+        """Certified bound around ``theta``; see :class:`ClippedSlopeBound`.
+
+        Raises
+        ------
+        SamplerError
+            If the loss has a kink: it has no curvature that an envelope could be made of.
+        """
+        if self.shape.width == 0:
+            raise SamplerError(
+                "a loss with kinks has no certified quadratic bound, so no exact draws by "
+                "rejection: use a smoothed loss (smoothed_hinge), a Langevin sampler with "
+                "smoothing, or a finite grid of models"
+            )
+        room = self.shape.room(self.scores(theta))
+        inside = room > 0
+        rows = self.rows[inside] @ whiten
+        return ClippedSlopeBound.of(rows, room[inside], 1 / (self.n * self.shape.width))
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Arguments rows_i·θ + offset_i (n,) of the loss at one model (p,)."""
+        return np.asarray(self.rows @ theta + self.offsets)
+
+    def smoothed(self, width: float) -> "ClippedSlopeRisk":
+        """Return the same loss with a parabola of at least this width: never above this one."""
+        return replace(self, shape=replace(self.shape, width=max(width, self.shape.width)))
+
+    def _scores(self, theta: FloatArray, rows: slice) -> FloatArray:
+        return np.asarray(self.rows[rows] @ theta + self.offsets[rows, None])

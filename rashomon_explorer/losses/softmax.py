@@ -1,0 +1,210 @@
+"""Cross-entropy of several classes, with one linear score a class."""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy.special import logsumexp
+
+from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.logistic_bound import LogisticBound
+from rashomon_explorer.losses.softmax_bound import softmax_bound
+from rashomon_explorer.losses.softmax_range import largest_and_range
+
+
+@dataclass(frozen=True)
+class SoftmaxLoss:
+    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y for labels y in 0, …, classes − 1, with θ_0 = 0.
+
+    Class 0 is the reference, so that no two models predict the same. The parameters of classes
+    1, 2, … follow each other in one vector of (classes − 1)·d entries for rows of d entries:
+    ``theta.reshape(classes - 1, d)`` has one class a row. With two classes it is the logistic
+    loss.
+
+    Parameters
+    ----------
+    classes : int, default=3
+        Number of classes C, at least 2.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes.
+
+    Examples
+    --------
+    >>> round(SoftmaxLoss(2).oscillation(reach=4.0), 9), SoftmaxLoss(4).outputs
+    (8.0, 3)
+    """
+
+    classes: int = 3
+    name: str = "softmax"
+    task: str = "multiclass"
+    link: str = "softmax"
+    globally_lipschitz: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no choice between classes."""
+        if not isinstance(self.classes, Integral) or self.classes < 2:
+            raise ValueError(f"classes must be a whole number, at least 2, got {self.classes!r}")
+
+    @property
+    def labels(self) -> tuple[float, ...]:
+        """Targets allowed: 0, …, classes − 1."""
+        return tuple(float(c) for c in range(self.classes))
+
+    @property
+    def outputs(self) -> int:
+        """Scores of a row: one for each class but the reference."""
+        return self.classes - 1
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant √2·B·(1 − e^{−W}), W the largest loss; without √2 for two classes.
+
+        The gradient in the scores is π − e_y without the reference's entry. As the entries of π
+        other than π_y are nonnegative and sum to 1 − π_y, its square is at most 2(1 − π_y)²,
+        and 1 − π_y = 1 − e^{−loss}.
+
+        Parameters
+        ----------
+        reach : float
+            Radius times row bound: bounds the Euclidean norm of a row's scores.
+        row_bound : float
+            Bound B on the norm of a row.
+
+        Returns
+        -------
+        float
+        """
+        largest, _ = largest_and_range(self.classes, reach)
+        steepest = 1.0 if self.classes == 2 else math.sqrt(2)
+        return row_bound * steepest * -math.expm1(-largest)
+
+    def smoothness(self, row_bound: float) -> float:
+        """Smoothness B²/2, B²/4 for two classes.
+
+        The Hessian in the scores is diag(π) − ππᵀ: its form in b is the variance of b_c under
+        π, at most (max b − min b)²/4 ≤ ‖b‖²/2, and ‖b‖²/4 if the other class has b = 0.
+
+        Parameters
+        ----------
+        row_bound : float
+            Bound B on the norm of a row.
+
+        Returns
+        -------
+        float
+        """
+        return row_bound**2 / (4 if self.classes == 2 else 2)
+
+    def oscillation(self, reach: float) -> float:
+        """Oscillation: twice the range of one row's loss; an upper bound, tight for two classes.
+
+        A row's scores form a vector of norm at most s = reach, over which its loss has a range
+        of at most w (see :func:`largest_and_range`); the difference of two rows' losses has at
+        most 2w. For three classes and s ≥ 2, rows that come within 8 % of it are known (tests).
+
+        Parameters
+        ----------
+        reach : float
+            Radius times row bound.
+
+        Returns
+        -------
+        float
+        """
+        return 2 * largest_and_range(self.classes, reach)[1]
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
+        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        targets : ndarray of shape (n,)
+
+        Returns
+        -------
+        SoftmaxRisk
+        """
+        own = targets[None, :] == np.arange(1, self.classes)[:, None]
+        return SoftmaxRisk(np.ascontiguousarray(rows), own.astype(float))
+
+
+@dataclass(frozen=True)
+class SoftmaxRisk:
+    """Mean cross-entropy of given rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    own : ndarray of shape (C − 1, n)
+        1 where the row is of class c = 1, …, C − 1, else 0.
+    """
+
+    rows: FloatArray
+    own: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of parameters, (C − 1)·d."""
+        return int(len(self.own) * self.rows.shape[1])
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        parts = map_row_blocks(
+            lambda block: self._losses(theta, block)[0], self.n, theta.shape[1] * len(self.own)
+        )
+        return np.sum(parts, axis=0) / self.n
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
+
+        def block(rows: slice) -> tuple[FloatArray, FloatArray]:
+            total, residual = self._losses(theta, rows)
+            return total, np.vstack([self.rows[rows].T @ one for one in residual])
+
+        parts = map_row_blocks(block, self.n, theta.shape[1] * len(self.own))
+        gradient = np.sum([part[1] for part in parts], axis=0) / self.n
+        return np.sum([part[0] for part in parts], axis=0) / self.n, gradient
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model (p,)."""
+        probability = self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
+        blocks = [
+            [
+                (self.rows * ((a == b) * one - one * other)[:, None]).T @ self.rows
+                for b, other in enumerate(probability)
+            ]
+            for a, one in enumerate(probability)
+        ]
+        return np.block(blocks) / self.n
+
+    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+        """Certified bound around ``theta``; see :func:`softmax_bound`."""
+        parts = whiten.reshape(len(self.own), self.rows.shape[1], -1)
+        scores = np.stack([self.rows @ part for part in parts])
+        probability = self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
+        return softmax_bound(scores, probability)
+
+    def _losses(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
+        """Sum of losses (K,) and π − e_y (C − 1, m, K) of a block of m rows."""
+        probability, log_total, scores = self._probabilities(theta, rows)
+        own = self.own[:, rows, None]
+        return (log_total - (own * scores).sum(axis=0)).sum(axis=0), probability - own
+
+    def _probabilities(
+        self, theta: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """π (C − 1, m, K), log Σ_c exp(score) (m, K) and the scores of a block of m rows."""
+        parts = theta.reshape(len(self.own), self.rows.shape[1], -1)
+        scores = np.stack([self.rows[rows] @ part for part in parts])
+        log_total = np.logaddexp(0.0, logsumexp(scores, axis=0))
+        return np.exp(scores - log_total), log_total, scores

@@ -1,0 +1,42 @@
+"""What is known of a minimum, and how well."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Best model, with a proof of how good it is.  Curator: computed from private rows.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (p,)
+        Model whose loss is within ``gap`` of the least.
+    value : float
+        Its loss.
+    gap : float
+        Duality gap, an upper bound of L(θ) − min L for convex L: max_{ϑ in C} ∇L(θ)·(θ − ϑ) for
+        smooth losses, L(θ) less a dual point's value for those with kinks.
+    multiplier : float
+        λ ≥ 0 of the ball: ∇L(θ) ≈ −λθ; 0 inside it, on other domains, and for losses with kinks.
+    slack : float
+        Upper bound of what the Lagrangian's minimum at θ leaves out, for points of the domain:
+        2R‖∇L(θ) + λθ‖ + ½λ(R² − ‖θ‖²) on the ball, the gap where there is no multiplier.
+    """
+
+    theta: FloatArray
+    value: float
+    gap: float
+    multiplier: float
+    slack: float
+
+    @property
+    def on_boundary(self) -> bool:
+        """Whether the ball holds the minimiser back."""
+        return self.multiplier > 0

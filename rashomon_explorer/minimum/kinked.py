@@ -1,0 +1,85 @@
+"""Losses with kinks: smoothed minima, proved by a dual point of the loss itself."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.domains import Ball, Domain
+from rashomon_explorer.losses.clipped_slope import ClippedSlopeRisk
+from rashomon_explorer.minimum.ball import minimise_on_ball
+from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
+from rashomon_explorer.minimum.general import minimise_on
+from rashomon_explorer.minimum.objective import Objective
+
+FloatArray = NDArray[np.float64]
+
+_WIDEST = 0.5
+_NARROWER = 0.25
+_MOST_WIDTHS = 30
+
+
+def minimise_kinked(
+    loss: ClippedSlopeRisk, ridge: float, domain: Domain, tolerance: float, start: FloatArray
+) -> Minimum:
+    """Best model found, perhaps with a gap above the tolerance.
+
+    With f(a) = max_{low ≤ α ≤ high} αa, every α of [low, high]ⁿ gives the lower bound
+    mean(α_i·offset_i) + min_{ϑ in C} [g·ϑ + ½·ridge·‖ϑ‖²], g = Σ α_i·rows_i/n; the minimum over
+    C is −h(−g) with its support function h, or at the projection of −g/ridge. The smoothed
+    loss (Nesterov, Math. Program. 2005) has its minimum near, and its slopes are such an α; it
+    is solved for narrower and narrower parabolas until the two bounds meet.
+
+    Parameters
+    ----------
+    loss : ClippedSlopeRisk
+    ridge : float
+    domain : Domain
+    tolerance : float
+        Gap to reach.
+    start : ndarray of shape (p,)
+        A model of the domain.
+
+    Returns
+    -------
+    Minimum
+    """
+    best = certify(loss, ridge, domain, start, width=_WIDEST)
+    width, theta = _WIDEST, start
+    for _ in range(_MOST_WIDTHS):
+        if best.gap <= tolerance:
+            break
+        smooth = Objective(loss.smoothed(width), ridge)
+        if isinstance(domain, Ball):
+            theta = minimise_on_ball(smooth, domain, tolerance / 4, theta).theta
+        else:
+            theta = minimise_on(smooth, domain, tolerance / 4, theta).theta
+        candidate = certify(loss, ridge, domain, theta, width)
+        best = min(best, candidate, key=lambda one: one.gap)
+        width *= _NARROWER
+    return best
+
+
+def certify(
+    loss: ClippedSlopeRisk, ridge: float, domain: Domain, theta: FloatArray, width: float
+) -> Minimum:
+    """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed to ``width``."""
+    scores = loss.scores(theta)
+    dual = loss.smoothed(width).shape.slope(scores)
+    slope = loss.rows.T @ dual / loss.n
+    value = float(loss.shape.value(scores).mean()) + ridge / 2 * float(theta @ theta)
+    lower = float(dual @ loss.offsets) / loss.n + _linear_minimum(slope, ridge, domain)
+    size = abs(value) + domain.radius_bound * float(np.linalg.norm(slope))
+    gap = max(0.0, value - lower) + ROUNDING * size
+    return Minimum(theta, value, gap, multiplier=0.0, slack=gap)
+
+
+def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
+    """Minimum over the domain of slope·θ + ½·ridge·‖θ‖²."""
+    flat = -float(domain.support(-slope[:, None])[0])
+    if ridge == 0:
+        return flat
+    theta = domain.project(-slope[:, None] / ridge)[:, 0]
+    gradient = slope + ridge * theta
+    value = float(slope @ theta) + ridge / 2 * float(theta @ theta)
+    # The projection is right to rounding only: less its own gap it is a lower bound for sure.
+    gap = float(gradient @ theta) + float(domain.support(-gradient[:, None])[0])
+    return max(flat, value - max(gap, 0.0))
