@@ -195,3 +195,13 @@ def test_the_objective_adds_the_ridge():
     np.testing.assert_allclose(
         held.value(theta) - plain.value(theta), 0.2 * (theta**2).sum(axis=0), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("seed", [310, 340, 430])
+def test_a_loss_without_curvature_on_its_way_has_a_certified_minimum(seed):
+    """Newton meets places without a row on the parabola: found at random, they ended in brentq."""
+    rng = np.random.default_rng(seed)
+    n, d, radius = int(rng.integers(2, 8)), int(rng.integers(1, 4)), 10 ** rng.uniform(-1, 1.3)
+    X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
+    problem = Problem(X, y, loss="smoothed_hinge", radius=radius, intercept=False)
+    assert problem.minimum.gap <= problem.constants.gap_tolerance

@@ -10,6 +10,7 @@ from rashomon_explorer.minimum.objective import Objective, Place, step_towards
 
 FloatArray = NDArray[np.float64]
 
+_LEAST_CURVATURE = 1e-100  # far from the subnormal numbers, whose few digits lose the root
 _ON_SPHERE = 1e-9
 _MOST_STEPS = 200
 
@@ -71,7 +72,7 @@ def _model_minimiser(
     eigenvalues, vectors = np.linalg.eigh(hessian)
     # Where the loss is flat the model's minimum is far outside the ball, but must be finite.
     pull_out = float(np.linalg.norm(gradient)) / radius
-    floor = max(1e-14 * float(eigenvalues[-1]), 1e-12 * pull_out, 1e-300)
+    floor = max(1e-14 * float(eigenvalues[-1]), 1e-12 * pull_out, _LEAST_CURVATURE)
     eigenvalues = np.maximum(eigenvalues, floor)
     pull = eigenvalues * (vectors.T @ theta) - vectors.T @ gradient
 
@@ -80,7 +81,8 @@ def _model_minimiser(
 
     multiplier = 0.0
     if outside(0.0) > 0:
-        high = float(np.linalg.norm(pull)) / radius
+        # Without curvature the root is this very quotient, which rounding may leave outside.
+        high = float(np.linalg.norm(pull)) / radius * (1 + 1e-9)
         multiplier = float(brentq(outside, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=500))
     point = vectors @ (pull / (eigenvalues + multiplier))
     norm = float(np.linalg.norm(point))
