@@ -19,7 +19,8 @@ TEST = [Requirement(text) for text in PROJECT["optional-dependencies"]["test"]]
 # What conda-forge calls a package where it is not what the Python package index calls it.
 CONDA_NAMES = {"jupyter-client": "jupyter_client"}
 
-MADE_HERE = {".git", ".venv", "build", "dist", "__pycache__", ".ipynb_checkpoints", ".hypothesis"}
+# What git ignores; a copy without git is searched too, so that the list stands here.
+MADE_HERE = {".git", "build", "dist", "__pycache__", ".ipynb_checkpoints", ".hypothesis"}
 # No pattern here and no example below matches itself, for this file is searched as well.
 ADDRESS = re.compile(r"[a-z]+:/[/]|git[+]|file[:]")
 ELSEWHERE = re.compile(
@@ -40,9 +41,13 @@ def _pins() -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in pins}
 
 
+def _made_here(folder: str) -> bool:
+    return folder in MADE_HERE or "_cache" in folder or folder.startswith(".venv")
+
+
 def _texts() -> Iterator[tuple[str, str]]:
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = [name for name in folders if name not in MADE_HERE and "_cache" not in name]
+        folders[:] = [name for name in folders if not _made_here(name)]
         for path in (Path(folder, name) for name in files):
             try:
                 yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
