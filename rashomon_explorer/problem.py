@@ -1,6 +1,7 @@
 """A convex problem: clipped rows, a loss, a set of models, and the constants that follow."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,12 +40,12 @@ class Problem:
     intercept : bool, default=True
         Whether models carry an intercept, as their last parameter.
     domain : Domain, optional
-        Set of models; by default the ball. The exact sampler needs the ball.
+        Set of models; by default the ball.
 
     Raises
     ------
     DataError
-        If rows or targets are empty, not finite, or of different lengths.
+        If rows or targets are no numbers, empty, not finite, or of different lengths.
     ValueError
         If a parameter is out of range.
 
@@ -69,8 +70,7 @@ class Problem:
         intercept: bool = True,
         domain: Domain | None = None,
     ) -> None:
-        features = np.asarray(X, dtype=float)
-        targets = np.asarray(y, dtype=float)
+        features, targets = _numbers("X", X), _numbers("y", y)
         _check_rows(features, targets)
         self.loss = get_loss(loss)
         self.domain: Domain = Ball(radius) if domain is None else domain
@@ -87,9 +87,9 @@ class Problem:
         )
         _check_labels(self.loss, targets)
         rows, self.clipped_share = clip_rows(features, row_norm)
-        self._objective = Objective(
-            self.loss.empirical(add_intercept(rows) if intercept else rows, targets), ridge
-        )
+        self._rows = add_intercept(rows) if intercept else rows
+        self._targets = targets
+        self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
 
     @property
     def n(self) -> int:
@@ -100,6 +100,11 @@ class Problem:
     def p(self) -> int:
         """Number of parameters, the intercept included."""
         return self.constants.p
+
+    @property
+    def row_bound(self) -> float:
+        """Bound on the norm of a whole row, a constant column included."""
+        return row_bound(self.row_norm, self.intercept)
 
     @property
     def L(self) -> float:
@@ -155,6 +160,47 @@ class Problem:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
 
+    def curvature_bound(self) -> FloatArray | None:
+        """Matrix (p, p) at least every Hessian, None for a loss with kinks (curator)."""
+        bound = self._objective.loss.curvature_bound()
+        return None if bound is None else bound + self.ridge * np.eye(self.p)
+
+    def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> Objective:
+        """Objective for models of the domain, whose result for one knows nothing of the others.
+
+        Parameters
+        ----------
+        dtype : type, default=numpy.float64
+            Precision of the work on rows.
+
+        Returns
+        -------
+        Objective
+            For arrays of one shape, the same to the last bit whatever models are side by side.
+        """
+        loss = self._objective.loss.within(self.domain.radius_bound, dtype)
+        return Objective(loss, self.ridge)
+
+    def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:
+        """Objectives of batches of almost equal size, in an order that no row influences.
+
+        Parameters
+        ----------
+        n_batches : int
+            From 1 to n.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        list of Objective
+            Each row is in exactly one.
+        """
+        parts = np.array_split(rng.permutation(self.n), n_batches)
+        return [
+            Objective(self.loss.empirical(self._rows[part], self._targets[part]), self.ridge)
+            for part in parts
+        ]
+
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
         """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
         return self._objective.loss.excess_bound(theta, whiten)
@@ -202,6 +248,18 @@ def _check_labels(loss: Loss, targets: FloatArray) -> None:
         f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
         f"{len(loss.labels)} classes, got {strange:g}"
     )
+
+
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
+            raise TypeError(f"got {given.dtype}")
+        return given.astype(float, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} must hold numbers: {error}. Encode text, dates and classes as numbers first"
+        ) from error
 
 
 def _check_rows(features: FloatArray, targets: FloatArray) -> None:

@@ -19,7 +19,7 @@ FLOORS = [
     {"privacy"},
     {"bounds", "diagnostics"},
     {"problem"},
-    {"target"},
+    {"target", "network"},
     {"samplers"},
     {"rashomon_set"},
     {"measures", "estimators"},

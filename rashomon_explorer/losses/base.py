@@ -1,6 +1,6 @@
 """What a loss must offer: public constants before any row is read, and an empirical loss after."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,18 @@ class EmpiricalLoss(Protocol):
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
+        ...
+
+    def curvature_bound(self) -> FloatArray | None:
+        """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
+        ...
+
+    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
+        """Return the same loss for models with ‖θ‖ ≤ ``radius``, computed in ``dtype`` or better.
+
+        What it gives for a model is the same to the last bit whatever models stand beside it in
+        an array of the same shape.
+        """
         ...
 
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:

@@ -3,57 +3,109 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-_BLOCK_CELLS = 2**15  # 256 KiB of float64: a block and its temporaries stay in the L2 cache
+FloatArray = NDArray[np.float64]
+
+_BLOCK_BYTES = 2**19  # a block and its temporaries stay in a core's L2 cache
+_FEWEST_ROWS = 64
+_MOST_SINGLE_ROWS = 1024  # what float32 sums of more rows could add to a sensitivity is too much
+_LANES = 4
 _SERIAL_CELLS = 2**17  # below this, handing work to threads costs more than it saves
+_BLAS_CELLS = 2**12  # below this, BLAS uses one thread by itself, and telling it costs 30 µs
 
-Part = TypeVar("Part")
 
+def sum_row_blocks(
+    work: Callable[[slice], tuple[NDArray[Any], ...]],
+    n_rows: int,
+    n_columns: int,
+    *,
+    item_bytes: int = 8,
+    workers: int | None = None,
+) -> tuple[FloatArray, ...]:
+    """Add up ``work`` over consecutive row blocks, in float64.
 
-def map_row_blocks(
-    work: Callable[[slice], Part], n_rows: int, n_columns: int, workers: int | None = None
-) -> list[Part]:
-    """Results of ``work`` on consecutive row blocks, in order, whatever the number of workers.
-
-    The blocks depend on the shape alone, so that sums over the result are the same to the last
-    bit on one thread and on many.
+    Blocks are added up in a fixed number of lanes, each in its order, so that the sums are the
+    same to the last bit on one thread and on many.
 
     Parameters
     ----------
     work : callable
-        Takes a slice of rows.
+        Takes a slice of rows; returns arrays of the same shapes every time.
     n_rows, n_columns : int
-        Shape of the array that ``work`` makes.
+        Shape of the array that ``work`` makes on its way.
+    item_bytes : int, default=8
+        Size of one of its entries.
     workers : int, optional
         Threads; by default the number of cores, at most four.
 
     Returns
     -------
-    list
+    tuple of ndarray
 
     Examples
     --------
-    >>> sum(map_row_blocks(lambda rows: rows.stop - rows.start, n_rows=70_000, n_columns=4))
-    70000
+    >>> values = np.arange(10.0)
+    >>> sum_row_blocks(lambda rows: (values[rows].sum(keepdims=True),), 10, 1)
+    (array([45.]),)
     """
-    size = max(64, _BLOCK_CELLS // max(1, n_columns))
+    size = block_rows(n_rows, n_columns, item_bytes)
     blocks = [slice(low, min(low + size, n_rows)) for low in range(0, n_rows, size)]
-    workers = min(4, os.cpu_count() or 1) if workers is None else workers
-    if workers == 1 or n_rows * n_columns < _SERIAL_CELLS:
-        return [work(block) for block in blocks]
-    # Each block is one thread's: BLAS threads inside would fight over the same cores.
-    with _controller().limit(limits=1, user_api="blas"):
-        return list(_pool(workers, os.getpid()).map(work, blocks))
+    lanes = min(_LANES, len(blocks))
+    cuts = [len(blocks) * lane // lanes for lane in range(lanes + 1)]
+
+    def lane(low: int, high: int) -> tuple[FloatArray, ...]:
+        sums = tuple(np.array(part, dtype=np.float64) for part in work(blocks[low]))
+        for block in blocks[low + 1 : high]:
+            for total, part in zip(sums, work(block), strict=True):
+                total += part
+        return sums
+
+    workers = _cores() if workers is None else workers
+    cells = n_rows * n_columns
+    # A lane is one thread's: BLAS threads inside would fight over the same cores.
+    with _one_blas_thread() if cells > _BLAS_CELLS else nullcontext():
+        if workers == 1 or lanes == 1 or cells < _SERIAL_CELLS:
+            parts = [lane(*cut) for cut in pairwise(cuts)]
+        else:
+            parts = list(_pool(workers, os.getpid()).map(lane, cuts[:-1], cuts[1:]))
+    return tuple(sum(sums[1:], start=sums[0]) for sums in zip(*parts, strict=True))
+
+
+def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
+    """Rows in a block of :func:`sum_row_blocks`: a multiple of 16, at most 1024 of float32.
+
+    Examples
+    --------
+    >>> block_rows(50_000, 64), block_rows(50_000, 8, item_bytes=4), block_rows(100, 64)
+    (1024, 1024, 112)
+    """
+    size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
+    if item_bytes == 4:
+        size = min(size, _MOST_SINGLE_ROWS)
+    return max(_FEWEST_ROWS, size // 16 * 16)
+
+
+@cache
+def _cores() -> int:
+    return min(_LANES, os.cpu_count() or 1)  # 50 µs to ask, on some machines
 
 
 @cache
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     # One a process: a fork inherits the pool without its threads and would wait for ever.
     return ThreadPoolExecutor(workers, thread_name_prefix="rashomon-rows")
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @cache

@@ -1,13 +1,16 @@
 """Losses of one score whose slope is clipped: hinge, smoothed hinge, absolute and pinball."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound
+from rashomon_explorer.losses.clipped_slope_expansion import ClippedSlopeExpansion
+from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
 
 
 @dataclass(frozen=True)
@@ -87,34 +90,49 @@ class ClippedSlopeRisk:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        parts = map_row_blocks(
-            lambda block: self.shape.value(self._scores(theta, block)).sum(axis=0),
+        models = np.asarray(theta, dtype=self.rows.dtype)
+        (total,) = sum_row_blocks(
+            lambda block: (self.shape.value(self._scores(models, block)).sum(axis=0),),
             self.n,
-            theta.shape[1],
+            models.shape[1],
+            item_bytes=models.itemsize,
         )
-        return np.sum(parts, axis=0) / self.n
+        return total / self.n
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and a subgradient (p, K) for each column of ``theta`` (p, K).
 
         Where no row is at a kink it is the gradient.
         """
+        models = np.asarray(theta, dtype=self.rows.dtype)
 
         def block(rows: slice) -> tuple[FloatArray, FloatArray]:
-            scores = self._scores(theta, rows)
-            return self.shape.value(scores).sum(axis=0), self.rows[rows].T @ self.shape.slope(
-                scores
-            )
+            scores = self._scores(models, rows)
+            slope = self.shape.slope(scores)
+            return self.shape.value(scores).sum(axis=0), self.rows[rows].T @ slope
 
-        parts = map_row_blocks(block, self.n, theta.shape[1])
-        gradient = np.sum([part[1] for part in parts], axis=0) / self.n
-        return np.sum([part[0] for part in parts], axis=0) / self.n, gradient
+        total, gradient = sum_row_blocks(block, self.n, models.shape[1], item_bytes=models.itemsize)
+        return total / self.n, gradient / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,), of the rows inside their zone."""
         curvature = self.shape.curvature(self.scores(theta)) / self.n
         curved = curvature > 0
         return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]
+
+    def curvature_bound(self) -> FloatArray | None:
+        """Gram matrix/width (p, p), at least every Hessian; None with a kink."""
+        if self.shape.width == 0:
+            return None
+        rows = self.rows.astype(np.float64, copy=False)
+        return rows.T @ rows / (self.n * self.shape.width)
+
+    def within(
+        self, radius: float, dtype: type[np.floating[Any]] = np.float64
+    ) -> "ClippedSlopeRisk":
+        """Return the same loss, computed in ``dtype``: nothing here depends on a model's size."""
+        rows = np.ascontiguousarray(self.rows, dtype=dtype)
+        return replace(self, rows=rows, offsets=self.offsets.astype(dtype))
 
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ClippedSlopeBound:
         """Certified bound around ``theta``; see :class:`ClippedSlopeBound`.
@@ -133,7 +151,10 @@ class ClippedSlopeRisk:
         room = self.shape.room(self.scores(theta))
         inside = room > 0
         rows = self.rows[inside] @ whiten
-        return ClippedSlopeBound.of(rows, room[inside], 1 / (self.n * self.shape.width))
+        bound = ClippedSlopeBound.of(rows, room[inside], 1 / (self.n * self.shape.width))
+        if self.p > LARGEST_SPECTRUM:
+            return bound
+        return replace(bound, expansion=ClippedSlopeExpansion(self.rows, self.offsets, self.shape))
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Arguments rows_i·θ + offset_i (n,) of the loss at one model (p,)."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.moments import LARGEST_SPECTRUM, FourthMoment
+from rashomon_explorer.losses.shifted_bound import ExpandableRisk
 
 _ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
 _CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
@@ -61,9 +62,12 @@ class ClippedSlopeBound:
     ----------
     parts : tuple of Part
         One for each limit.
+    expansion : ExpandableRisk or None
+        What a bound around another centre can be made of; None for more than 64 parameters.
     """
 
     parts: tuple[Part, ...]
+    expansion: ExpandableRisk | None = None
 
     @classmethod
     def of(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":

@@ -1,17 +1,20 @@
 """Logistic loss log(1 + exp(−y z·θ)) with labels y in {−1, +1}."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.logistic_bound import LogisticBound
 
-# exp(a) of this many units of margin stays far from the float64 overflow at 709.
-_SAFE_EXPONENT = 600.0
+# exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
+_SAFE_EXPONENT = {4: 80.0, 8: 600.0}
 _LARGEST_GROUP = 16
 
 
@@ -103,10 +106,13 @@ class LogisticRisk:
     Parameters
     ----------
     z : ndarray of shape (n, p)
-        Rows with the label folded in.
+        Rows with the label folded in, in the precision to compute in.
+    radius : float, optional
+        Bound of ‖θ‖. With it, what comes out for a model does not depend on the models beside it.
     """
 
-    z: FloatArray
+    z: NDArray[np.floating[Any]]
+    radius: float | None = None
 
     @property
     def n(self) -> int:
@@ -122,68 +128,113 @@ class LogisticRisk:
     def _longest_row(self) -> float:
         return float(np.sqrt(np.einsum("ij,ij->i", self.z, self.z).max()))
 
+    @cached_property
+    def _sum(self) -> FloatArray:
+        return np.asarray(self.z.sum(axis=0, dtype=np.float64))
+
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        group = self._group(theta)
-        parts = map_row_blocks(
-            lambda rows: _softplus_sum(self.z[rows] @ theta, group), self.n, theta.shape[1]
-        )
-        return np.sum(parts, axis=0) / self.n
+        models = np.asarray(theta, dtype=self.z.dtype)
+        group = self._group(models)
+
+        def block(rows: slice) -> tuple[NDArray[Any]]:
+            margin = self.z[rows] @ models
+            if group < 1:
+                return (np.logaddexp(0, margin).sum(axis=0),)
+            return (_log_product_sum(_one_plus_exp(margin), group),)
+
+        (total,) = self._sum_blocks(block, models)
+        return total / self.n
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
-        group = self._group(theta)
+        models = np.asarray(theta, dtype=self.z.dtype)
+        group = self._group(models)
 
-        def block(rows: slice) -> tuple[FloatArray, FloatArray]:
-            margin = self.z[rows] @ theta
+        def block(rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
+            margin = self.z[rows] @ models
             if group < 1:
-                return self.z[rows].T @ expit(margin), _softplus_sum(margin, group)
-            odds = np.exp(margin, out=margin)
-            factors = odds + 1.0
-            odds /= factors  # now σ(margin): one exponential serves the loss and the gradient
-            return self.z[rows].T @ odds, _log_product_sum(factors, group)
+                return np.logaddexp(0, margin).sum(axis=0), self.z[rows].T @ expit(-margin)
+            factors = _one_plus_exp(margin)
+            total = _log_product_sum(factors, group)
+            # 1 − σ(margin): one exponential serves the loss and the gradient.
+            np.divide(factors.dtype.type(1), factors, out=factors)
+            return total, self.z[rows].T @ factors
 
-        parts = map_row_blocks(block, self.n, theta.shape[1])
-        gradient = np.sum([part[0] for part in parts], axis=0) / self.n
-        return np.sum([part[1] for part in parts], axis=0) / self.n, gradient
+        total, away = self._sum_blocks(block, models)
+        return total / self.n, (self._sum[:, None] - away) / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         return (self.z * self._curvature(theta)[:, None]).T @ self.z
+
+    def curvature_bound(self) -> FloatArray:
+        """Gram matrix/4 (p, p): at least every Hessian, as σ(1 − σ) ≤ ¼."""
+        return np.asarray(self.z.T @ self.z / (4 * self.n), dtype=np.float64)
 
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
         """Certified bound around ``theta``; see :class:`LogisticBound`."""
         sigma = expit(self.z @ theta)
         return LogisticBound.of(self.z @ whiten, sigma)
 
+    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
+        """Return the same loss for models with ‖θ‖ ≤ ``radius``, computed in ``dtype``.
+
+        What it gives for a model is the same to the last bit whatever models stand beside it in
+        an array of the same shape.
+
+        Parameters
+        ----------
+        radius : float
+        dtype : type, default=numpy.float64
+
+        Returns
+        -------
+        LogisticRisk
+        """
+        return LogisticRisk(np.ascontiguousarray(self.z, dtype=dtype), radius)
+
+    def _sum_blocks(
+        self, work: Callable[[slice], tuple[NDArray[Any], ...]], models: NDArray[Any]
+    ) -> tuple[FloatArray, ...]:
+        return sum_row_blocks(work, self.n, models.shape[1], item_bytes=models.itemsize)
+
     def _curvature(self, theta: FloatArray) -> FloatArray:
         sigma = expit(self.z @ theta)
         return np.asarray(sigma * (1 - sigma) / self.n)
 
-    def _group(self, theta: FloatArray) -> int:
+    def _group(self, models: NDArray[Any]) -> int:
         """How many factors 1 + exp(margin) one logarithm can take without overflow."""
-        reach = self._longest_row * float(np.sqrt((theta**2).sum(0).max(initial=0.0)))
-        return int(np.clip(_SAFE_EXPONENT / (reach + 1), 0, _LARGEST_GROUP))
+        radius = self.radius
+        if radius is None:
+            radius = float(np.sqrt((models.astype(float) ** 2).sum(axis=0).max(initial=0.0)))
+        exponent = self._longest_row * radius + 1
+        group = _LARGEST_GROUP
+        while group and group * exponent > _SAFE_EXPONENT[models.itemsize]:
+            group //= 2
+        return group
 
 
-def _softplus_sum(margin: FloatArray, group: int) -> FloatArray:
-    """Column sums of log(1 + exp(margin)), with one logarithm for ``group`` cells.
+def _one_plus_exp(margin: NDArray[Any]) -> NDArray[Any]:
+    """1 + exp(margin), in place."""
+    np.exp(margin, out=margin)
+    return np.add(margin, margin.dtype.type(1), out=margin)
+
+
+def _log_product_sum(factors: NDArray[Any], group: int) -> NDArray[Any]:
+    """Column sums of log(factors), with one logarithm for ``group`` of them.
 
     Logarithms dominate the elementwise work, and a product of a few factors cannot overflow
-    because margins are bounded by the domain.
+    because margins are bounded by the domain. The products are of halves of the rows, and of
+    halves of those: an array multiplied by its other half is quicker than a reduction.
     """
-    if group < 1:
-        return np.asarray(np.logaddexp(0.0, margin).sum(0))
-    factors = np.exp(margin, out=margin)
-    factors += 1.0
-    return _log_product_sum(factors, group)
-
-
-def _log_product_sum(factors: FloatArray, group: int) -> FloatArray:
-    """Column sums of log(factors), a logarithm for ``group`` rows."""
     whole = len(factors) // group * group
-    grouped = factors[:whole].reshape(whole // group, group, factors.shape[1])
-    total = np.log(np.multiply.reduce(grouped, axis=1)).sum(0)
+    product = factors[:whole]
+    while group > 1:
+        half = len(product) // 2
+        product = product[:half] * product[half:]
+        group //= 2
+    total = np.log(product).sum(axis=0)
     if whole < len(factors):
-        total += np.log(factors[whole:]).sum(0)
+        total += np.log(factors[whole:]).sum(axis=0)
     return np.asarray(total)

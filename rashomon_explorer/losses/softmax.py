@@ -1,14 +1,16 @@
 """Cross-entropy of several classes, with one linear score a class."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import map_row_blocks
+from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.logistic_bound import LogisticBound
 from rashomon_explorer.losses.softmax_bound import softmax_bound
 from rashomon_explorer.losses.softmax_range import largest_and_range
@@ -159,10 +161,8 @@ class SoftmaxRisk:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        parts = map_row_blocks(
-            lambda block: self._losses(theta, block)[0], self.n, theta.shape[1] * len(self.own)
-        )
-        return np.sum(parts, axis=0) / self.n
+        (total,) = self._sum_blocks(lambda block: (self._losses(theta, block)[0],), theta)
+        return total / self.n
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
@@ -171,9 +171,8 @@ class SoftmaxRisk:
             total, residual = self._losses(theta, rows)
             return total, np.vstack([self.rows[rows].T @ one for one in residual])
 
-        parts = map_row_blocks(block, self.n, theta.shape[1] * len(self.own))
-        gradient = np.sum([part[1] for part in parts], axis=0) / self.n
-        return np.sum([part[0] for part in parts], axis=0) / self.n, gradient
+        total, gradient = self._sum_blocks(block, theta)
+        return total / self.n, gradient / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,)."""
@@ -187,12 +186,29 @@ class SoftmaxRisk:
         ]
         return np.block(blocks) / self.n
 
+    def curvature_bound(self) -> FloatArray:
+        """Gram matrix/2 for each class (p, p): diag π − ππᵀ is at most ½, ¼ for two classes."""
+        rows = self.rows.astype(np.float64, copy=False)
+        bend = 4 if len(self.own) == 1 else 2
+        gram = rows.T @ rows / (bend * self.n)
+        return np.asarray(np.kron(np.eye(len(self.own)), gram), dtype=np.float64)
+
+    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
+        """Return the same loss, computed in ``dtype``: nothing here depends on a model's size."""
+        return SoftmaxRisk(np.ascontiguousarray(self.rows, dtype=dtype), self.own.astype(dtype))
+
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
         """Certified bound around ``theta``; see :func:`softmax_bound`."""
         parts = whiten.reshape(len(self.own), self.rows.shape[1], -1)
         scores = np.stack([self.rows @ part for part in parts])
         probability = self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
         return softmax_bound(scores, probability)
+
+    def _sum_blocks(
+        self, work: Callable[[slice], tuple[FloatArray, ...]], theta: FloatArray
+    ) -> tuple[FloatArray, ...]:
+        cells = theta.shape[1] * len(self.own)
+        return sum_row_blocks(work, self.n, cells, item_bytes=self.rows.itemsize)
 
     def _losses(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
         """Sum of losses (K,) and π − e_y (C − 1, m, K) of a block of m rows."""
@@ -204,7 +220,8 @@ class SoftmaxRisk:
         self, theta: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """π (C − 1, m, K), log Σ_c exp(score) (m, K) and the scores of a block of m rows."""
-        parts = theta.reshape(len(self.own), self.rows.shape[1], -1)
+        models = np.asarray(theta, dtype=self.rows.dtype)
+        parts = models.reshape(len(self.own), self.rows.shape[1], -1)
         scores = np.stack([self.rows[rows] @ part for part in parts])
         log_total = np.logaddexp(0.0, logsumexp(scores, axis=0))
         return np.exp(scores - log_total), log_total, scores

@@ -1,6 +1,7 @@
 """Squared loss ½(y − z·θ)² with targets clipped to a declared bound."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -145,6 +146,14 @@ class SquaredRisk:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p): the Gram matrix, whatever ``theta``."""
         return self.gram
+
+    def curvature_bound(self) -> FloatArray:
+        """Return the Gram matrix, which is every Hessian."""
+        return self.gram
+
+    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
+        """Return the loss itself: its statistics are small, and kept in float64."""
+        return self
 
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> "QuadraticBound":
         """Return the exact excess r²/2: the loss is quadratic."""

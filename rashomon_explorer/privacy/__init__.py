@@ -7,12 +7,14 @@ from rashomon_explorer.privacy.guarantee import (
     approximate,
     bounded_range,
     compose,
+    gdp,
     no_guarantee,
     pure,
     zcdp,
 )
 from rashomon_explorer.privacy.hit_rate import expected_excess_bound, guaranteed_hit_rate
 from rashomon_explorer.privacy.ledger import Charge, Ledger, LedgerEntry
+from rashomon_explorer.privacy.path_planner import PathPlan, plan_path
 from rashomon_explorer.privacy.planner import Plan, affordable_eta, plan
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Ledger",
     "LedgerEntry",
     "LedgerError",
+    "PathPlan",
     "Plan",
     "PrivacyLeakWarning",
     "adaptive_epsilon",
@@ -30,9 +33,11 @@ __all__ = [
     "bounded_range",
     "compose",
     "expected_excess_bound",
+    "gdp",
     "guaranteed_hit_rate",
     "no_guarantee",
     "plan",
+    "plan_path",
     "pure",
     "zcdp",
 ]

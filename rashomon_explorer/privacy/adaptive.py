@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rashomon_explorer.privacy.guarantee import Guarantee, compose
 
@@ -15,7 +16,8 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     (ε, δ)-DP, although both which charges came and how many depended on the results
     (docs/ledger.md). Without (ε, δ) parts it is the less of the pure sum and of the zCDP sum at
     δ. (ε, δ) parts leave no δ for zCDP: which of the two δ pays for has to be settled before
-    anything is seen, so it is settled by the first charge.
+    anything is seen, so it is settled by the first charge. Gaussian DP counts as the zCDP that
+    it implies: a sum that one result lets end in μ and another in ρ is not known to be a filter.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
     inf
     """
-    total = compose(charges)
+    total = replace(compose(charges), mu=math.inf)
     if not takes_delta(total):
         return total.epsilon(delta)
     if not takes_delta(charges[0]) or total.approximate_delta > delta * (1 + ROUNDING):

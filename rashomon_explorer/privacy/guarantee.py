@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
 from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 
@@ -23,13 +24,15 @@ class Guarantee:
     ----------
     notion : str
         The notion in which the guarantee was proved: ``"pure"``, ``"bounded_range"``,
-        ``"zcdp"``, ``"approximate"``, ``"composition"`` or ``"none"``.
+        ``"zcdp"``, ``"gdp"``, ``"approximate"``, ``"composition"`` or ``"none"``.
     theorem : str
         Source of the proof.
     pure_epsilon : float, default=inf
         ε of pure ε-DP, where it holds.
     rho : float, default=inf
         ρ of zero-concentrated DP, where it holds.
+    mu : float, default=inf
+        μ of Gaussian DP, where it holds.
     approximate_epsilon, approximate_delta : float, default=0.0
         (ε, δ) parts, which are added to the rest.
     assumptions : tuple of str
@@ -57,6 +60,7 @@ class Guarantee:
     theorem: str
     pure_epsilon: float = math.inf
     rho: float = math.inf
+    mu: float = math.inf
     approximate_epsilon: float = 0.0
     approximate_delta: float = 0.0
     assumptions: tuple[str, ...] = (ADJACENCY,)
@@ -67,6 +71,7 @@ class Guarantee:
         check_nonnegative(
             pure_epsilon=self.pure_epsilon,
             rho=self.rho,
+            mu=self.mu,
             approximate_epsilon=self.approximate_epsilon,
         )
         if not 0 <= self.approximate_delta <= 1:
@@ -75,7 +80,7 @@ class Guarantee:
     @property
     def holds(self) -> bool:
         """Whether anything at all is guaranteed."""
-        known = math.isfinite(self.pure_epsilon) or math.isfinite(self.rho)
+        known = any(map(math.isfinite, (self.pure_epsilon, self.rho, self.mu)))
         return known and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
 
     @property
@@ -105,7 +110,8 @@ class Guarantee:
         rest = delta - self.approximate_delta
         if rest < 0:
             return math.inf
-        return self.approximate_epsilon + min(self.pure_epsilon, zcdp_epsilon(self.rho, rest))
+        bounds = (self.pure_epsilon, zcdp_epsilon(self.rho, rest), gdp_epsilon(self.mu, rest))
+        return self.approximate_epsilon + min(bounds)
 
     def delta(self, epsilon: float) -> float:
         """Least proved δ such that (ε, δ)-DP holds.
@@ -132,7 +138,8 @@ class Guarantee:
             return 1.0
         if rest >= self.pure_epsilon:
             return self.approximate_delta
-        return min(1.0, self.approximate_delta + zcdp_delta(self.rho, rest))
+        bound = min(zcdp_delta(self.rho, rest), gdp_delta(self.mu, rest))
+        return min(1.0, self.approximate_delta + bound)
 
     def with_seed(self) -> "Guarantee":
         """Mark the guarantee as drawn with a known seed."""
@@ -160,7 +167,9 @@ class Guarantee:
     def _numbers(self) -> str:
         """Say what holds, in numbers that are rounded up."""
         if not (self.approximate_epsilon or self.approximate_delta):
-            numbers = [(self.pure_epsilon, "DP"), (self.rho, "zCDP")]
+            # Gaussian DP says all that its zCDP says, and more.
+            spread = (self.mu, "GDP") if math.isfinite(self.mu) else (self.rho, "zCDP")
+            numbers = [(self.pure_epsilon, "DP"), spread]
             return " and ".join(f"{rounded_up(x)}-{n}" for x, n in numbers if math.isfinite(x))
         delta = rounded_up(self.approximate_delta)
         if math.isfinite(self.pure_epsilon):
@@ -214,6 +223,20 @@ def zcdp(rho: float) -> Guarantee:
     return Guarantee("zcdp", "zCDP (Bun and Steinke 2016)", rho=rho)
 
 
+def gdp(mu: float) -> Guarantee:
+    """μ-Gaussian DP, which is also μ²/2-zCDP (Dong, Roth and Su 2022, Corollary B.6).
+
+    Examples
+    --------
+    >>> gdp(mu=1.0).rho
+    0.5
+    >>> round(gdp(mu=1.0).epsilon(1e-5), 4), round(zcdp(rho=0.5).epsilon(1e-5), 4)
+    (4.3772, 4.7284)
+    """
+    check_nonnegative(mu=mu)
+    return Guarantee("gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=mu * mu / 2, mu=mu)
+
+
 def approximate(epsilon: float, delta: float) -> Guarantee:
     """(ε, δ)-DP; pure for δ = 0.
 
@@ -231,6 +254,7 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
         "(ε, δ)-DP",
         pure_epsilon=0.0,
         rho=0.0,
+        mu=0.0,
         approximate_epsilon=epsilon,
         approximate_delta=delta,
     )
@@ -251,8 +275,8 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
     """Guarantee of several mechanisms on the same rows, with prices fixed beforehand.
 
     A mechanism may depend on what the earlier ones returned, its price may not: for prices that
-    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP and
-    (ε, δ) parts each add up; at a given δ the least bound counts.
+    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
+    Gaussian DP and (ε, δ) parts each add up; at a given δ the least bound counts.
 
     Parameters
     ----------
@@ -277,6 +301,7 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
         f"composition of {len(parts)}: " + ", ".join(theorems) if parts else "nothing spent",
         pure_epsilon=math.fsum(part.pure_epsilon for part in parts),
         rho=math.fsum(part.rho for part in parts),
+        mu=math.sqrt(math.fsum(part.mu**2 for part in parts)),
         approximate_epsilon=math.fsum(part.approximate_epsilon for part in parts),
         approximate_delta=min(1.0, math.fsum(part.approximate_delta for part in parts)),
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),

@@ -1,67 +1,13 @@
-"""What a noisy gradient path reveals: every iterate, whenever it is stopped."""
+"""What a noisy gradient path reveals: every iterate, or the last one only."""
 
 import math
 from dataclasses import replace
 
-from rashomon_explorer.constants import Constants
+import numpy as np
+
 from rashomon_explorer.privacy.checks import check_nonnegative
-from rashomon_explorer.privacy.guarantee import Guarantee, zcdp
-from rashomon_explorer.privacy.zcdp import zcdp_rho
-
-
-def gradient_sensitivity(
-    constants: Constants, psi: float, *, width: float, interior: bool = False
-) -> float:
-    """Largest change of the thresholded loss's gradient when one record is replaced.
-
-    For the smooth threshold of width s, v = L − min L − ψ moves by at most ω = osc, so that
-
-        Δ ≤ 2L/n + min(1, ω/s)·G,   G = min{L, √(2M(ψ + s + ω))},
-
-    where the second form of G needs a loss that is smooth on all of ℝᵖ and, for every data set, a
-    global minimiser inside the domain (own derivation, docs/theory.md §6). The hard threshold,
-    ``width=0``, has Δ = max{2L/n, G}. Equation (9) of Ganesh et al. (2023) is smaller and not
-    valid: it lacks the case in which only one of two neighbours is beyond the threshold at a
-    model whose gradient is large.
-
-    Parameters
-    ----------
-    constants : Constants
-    psi : float
-        Rashomon threshold.
-    width : float
-        Width s of the smooth threshold, or 0 for the hard one.
-    interior : bool, default=False
-        Whether the global minimiser is inside the domain for every data set, as it is for a ball
-        of radius at least L/ridge.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If ``psi`` or ``width`` is negative.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.domains import Ball
-    >>> lending = Constants.of("logistic", n=50_000, p=11, domain=Ball(4.0), row_bound=1.0)
-    >>> round(gradient_sensitivity(lending, 0.02, width=0.01), 5)
-    0.01575
-    >>> round(gradient_sensitivity(lending, 0.02, width=0.0), 5)
-    0.98201
-    """
-    check_nonnegative(psi=psi, width=width)
-    omega = constants.priced_osc
-    largest = constants.L
-    if interior:
-        largest = min(largest, math.sqrt(2 * constants.M * (psi + width + omega)))
-    both = 2 * constants.L / constants.n
-    if width == 0:  # the slope is 0 or 1: either both are beyond, or one gradient is all
-        return max(both, largest)
-    return both + min(1.0, omega / width) * largest
+from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.guarantee import Guarantee, gdp
 
 
 def path_guarantee(
@@ -70,16 +16,16 @@ def path_guarantee(
     """Guarantee of all iterates of noisy gradient chains θ ← Π(θ − hβg(θ) + √(2h) ξ).
 
     A step is a Gaussian mechanism with shift hβΔ and deviation √(2h), so N steps of k chains are
-    μ-GDP with μ² = kNhβ²Δ²/2, and μ²/2-zCDP: ρ = kβ²Δ²t/4 for the time t = Nh (Lemma 2.2 of
-    Ganesh et al. 2023, for the chain that runs). Convexity and convergence are not needed, and
-    every prefix is covered. Lemma 3.1 of that paper prints a larger β, which is not private.
+    exactly μ-GDP with μ² = kNhβ²Δ²/2 (Lemma 2.2 of Ganesh et al. 2023, for the chain that runs;
+    Theorem 4.1 of Bok, Su and Altschuler 2024). Convexity and convergence are not needed, and
+    every prefix is covered. Lemma 3.1 of the former prints a larger β, which is not private.
 
     Parameters
     ----------
     beta : float
         Inverse temperature.
     sensitivity : float
-        Δ of the gradient g.
+        Δ of the gradient g; for steps of different Δ, their root mean square.
     step_size : float
         h.
     n_steps, n_chains : int
@@ -95,8 +41,8 @@ def path_guarantee(
 
     Examples
     --------
-    >>> path_guarantee(beta=100.0, sensitivity=1e-2, step_size=1e-2, n_steps=200).rho
-    0.5
+    >>> path_guarantee(beta=100.0, sensitivity=1e-2, step_size=1e-2, n_steps=200).mu
+    1.0
     """
     check_nonnegative(
         beta=beta,
@@ -107,8 +53,92 @@ def path_guarantee(
     )
     time = n_steps * step_size
     return replace(
-        zcdp(rho=n_chains * (beta * sensitivity) ** 2 * time / 4),
+        gdp(mu=beta * sensitivity * math.sqrt(n_chains * time / 2)),
         theorem=f"path of {n_steps} noisy gradient steps (Lemma 2.2 of Ganesh et al. 2023)",
+    )
+
+
+def last_iterate_guarantee(
+    *,
+    beta: float,
+    sensitivity: float,
+    step_size: float,
+    n_steps: int,
+    contraction: float,
+    diameter: float = math.inf,
+    n_chains: int = 1,
+) -> Guarantee:
+    """Guarantee of the last iterate of each chain, when nothing else of them is ever shown.
+
+    Let a step without its noise bring any two models closer by a factor c ≤ 1, and two neighbours'
+    steps differ by s = hβΔ; the noise has deviation σ = √(2h). Then N steps are μ-GDP with
+
+        (μσ/s)² = (1 − c^N)/(1 + c^N) · (1 + c)/(1 − c),  N for c = 1
+
+    (Theorem 4.2 of Bok, Su and Altschuler 2024), and on a domain of diameter D with, for any
+    number τ ≤ N of last steps,
+
+        (μσ)² = (D + τs)²/τ
+
+    (the proof of their Theorem 4.3: τ steps that each move by (D + τs)/τ make up for a start that
+    is D away and for s in each step; c ≤ 1 is all it needs). The least is taken. The number of
+    steps must be settled beforehand: a stop that depends on what the chain shows is not covered.
+
+    Parameters
+    ----------
+    beta : float
+        Inverse temperature.
+    sensitivity : float
+        Δ of the gradient.
+    step_size : float
+        h.
+    n_steps : int
+        N.
+    contraction : float
+        c in [0, 1]: max{|1 − hβm|, |1 − hβM|} for an m-strongly convex, M-smooth energy and
+        h ≤ 2/(βM). The hard threshold has none: its gradient jumps.
+    diameter : float, default=inf
+        D.
+    n_chains : int, default=1
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> settings = {"beta": 100.0, "sensitivity": 1e-2, "step_size": 1e-2, "n_steps": 200}
+    >>> round(last_iterate_guarantee(**settings, contraction=0.9).mu, 3)
+    0.308
+    >>> round(last_iterate_guarantee(**settings, contraction=1.0, diameter=0.1).mu, 3)
+    0.447
+    """
+    check_nonnegative(
+        beta=beta,
+        sensitivity=sensitivity,
+        step_size=step_size,
+        n_steps=n_steps,
+        contraction=contraction,
+        diameter=diameter,
+        n_chains=n_chains,
+    )
+    if contraction > 1:
+        raise ValueError(f"contraction must be at most 1, got {contraction!r}")
+    shift = step_size * beta * sensitivity
+    squares = [shift**2 * _contracted_steps(contraction, n_steps)]
+    if math.isfinite(diameter) and shift > 0:
+        best = diameter / shift  # the τ at which (D + τs)²/τ is least
+        for steps in (math.floor(best), math.ceil(best)):
+            steps = min(max(steps, 1), n_steps)
+            squares.append((diameter + steps * shift) ** 2 / steps)
+    return replace(
+        gdp(mu=math.sqrt(n_chains * min(squares) / (2 * step_size))),
+        theorem=f"last of {n_steps} noisy gradient steps (Bok, Su and Altschuler 2024)",
     )
 
 
@@ -141,10 +171,20 @@ def affordable_time(
     >>> t = affordable_time(epsilon=1.0, delta=1e-6, beta=100.0, sensitivity=1e-3)
     >>> paid = path_guarantee(beta=100.0, sensitivity=1e-3, step_size=t, n_steps=1)
     >>> round(t, 3), paid.epsilon(1e-6) <= 1.0
-    (9.742, True)
+    (11.206, True)
     """
     for name, value in (("beta", beta), ("sensitivity", sensitivity), ("n_chains", n_chains)):
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be finite and > 0, got {value!r}")
     # A hair less, so that what is charged for this time does not pass the budget by an ulp.
-    return 4 * zcdp_rho(epsilon, delta) / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
+    return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
+
+
+def _contracted_steps(contraction: float, n_steps: int) -> float:
+    """(1 − c^N)/(1 + c^N) · (1 + c)/(1 − c), by hyperbolic tangents so that c → 1 gives N."""
+    if contraction == 0 or n_steps == 0:
+        return float(min(n_steps, 1))
+    half = -math.log(contraction) / 2
+    if half * n_steps < 1e-9:  # tanh(x) is x to more than a double's digits
+        return float(n_steps)
+    return float(np.tanh(half * n_steps) / np.tanh(half))

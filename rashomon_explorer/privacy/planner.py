@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass
 from numbers import Integral
 
-from rashomon_explorer.constants import Constants
+from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
 from rashomon_explorer.privacy.hit_rate import expected_excess_bound, guaranteed_hit_rate
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.threshold import Threshold, get_threshold
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class Plan:
     hit_rate_bound: float
     excess_bound: float
     guarantee: Guarantee
+
+    @property
+    def threshold(self) -> Threshold:
+        """Shape of the threshold that was planned for: the hard one, or none at ψ = 0."""
+        return get_threshold("hard", self.psi)
 
 
 def plan(
@@ -106,10 +112,9 @@ def plan(
     >>> round(bought.beta), round(bought.hit_rate_bound, 3)
     (4167, 0.87)
     """
-    if not (math.isfinite(psi) and psi >= 0):
-        raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
-    if not (math.isfinite(row_norm) and row_norm > 0):
-        raise ValueError(f"row_norm must be finite and > 0, got {row_norm!r}")
+    check_nonnegative("psi", psi)
+    check_positive("radius", radius)
+    check_positive("row_norm", row_norm)
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
     eta = affordable_eta(epsilon, delta, n_draws)
     beta = eta / constants.priced_osc
@@ -156,8 +161,8 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int) -> float:
     >>> round(affordable_eta(4.0, 1e-6, 20), 3)
     0.353
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    check_positive("epsilon", epsilon)
+    check_nonnegative("delta", delta)
     if not isinstance(n_draws, Integral) or n_draws < 1:
         raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")
     check_delta(delta)

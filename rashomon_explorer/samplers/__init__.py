@@ -2,21 +2,27 @@
 
 from collections.abc import Callable
 
+from rashomon_explorer.privacy import Plan
 from rashomon_explorer.samplers.base import Batch, Sampler
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.samplers.grid_walk import GridWalkSampler
+from rashomon_explorer.samplers.grids.finite_grid import FiniteGridSampler
+from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.samplers.mala import MalaSampler
+from rashomon_explorer.samplers.narrowing.iterated import IteratedSampler
+from rashomon_explorer.samplers.narrowing.output_perturbation import OutputPerturbationSampler
+from rashomon_explorer.samplers.narrowing.regularised import RegularisedSampler
+from rashomon_explorer.samplers.planned_path import PlannedPath
 
-# Those whose price is the plan's, or nothing. The grid walk costs more than an exact draw and a
-# path is paid by its steps, so that they are built by hand and charged by their own certificate.
-SAMPLERS: dict[str, Callable[[], Sampler]] = {
-    "exact": ExactSampler,
-    "finite_grid": FiniteGridSampler,
-    "hit_and_run": HitAndRunSampler,
-    "mala": MalaSampler,
+# Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
+# more than an exact draw: they are built by hand and charged by their own certificate.
+SAMPLERS: dict[str, Callable[[Plan], Sampler]] = {
+    "exact": lambda plan: ExactSampler(),
+    "finite_grid": lambda plan: FiniteGridSampler(),
+    "hit_and_run": lambda plan: HitAndRunSampler(),
+    "langevin": PlannedPath,
+    "mala": lambda plan: MalaSampler(),
 }
 
 __all__ = [
@@ -26,7 +32,11 @@ __all__ = [
     "FiniteGridSampler",
     "GridWalkSampler",
     "HitAndRunSampler",
+    "IteratedSampler",
     "LangevinSampler",
     "MalaSampler",
+    "OutputPerturbationSampler",
+    "PlannedPath",
+    "RegularisedSampler",
     "Sampler",
 ]

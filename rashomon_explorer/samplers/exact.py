@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.candidates import Candidates, accepted
+from rashomon_explorer.samplers.rejection.candidates import Candidates, accepted
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -26,9 +25,10 @@ class ExactSampler:
     """Rejection from a certified radial envelope: every draw has exactly the target's law.
 
     A radius is drawn exactly from r^{p−1} exp(−β max{envelope(r), ψ}), a direction uniformly;
-    the model is thinned first by what is known without the rows (the ball, and the depth below
-    the sphere when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
-    Thakurta and Upadhyay (2023) then holds for the code that runs, with no error of a chain.
+    the model is thinned first by what is known without the rows (the domain, and the depth below
+    its boundary when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
+    Thakurta and Upadhyay (2023) then holds for the code that runs, with no error of a chain, on
+    every convex domain.
 
     Parameters
     ----------
@@ -57,7 +57,6 @@ class ExactSampler:
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
-        _check_ball(target)
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
         refused = 0
@@ -70,14 +69,6 @@ class ExactSampler:
                 raise SamplerError(_hopeless(target, refused))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
-
-
-def _check_ball(target: GibbsTarget) -> None:
-    if not isinstance(target.problem.domain, Ball):
-        raise SamplerError(
-            f"exact draws are certified on a ball, not on {target.problem.domain!r}: leave domain "
-            "out, or use another sampler"
-        )
 
 
 def _thin(

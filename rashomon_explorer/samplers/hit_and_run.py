@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.privacy import Guarantee, Plan, no_guarantee
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.envelope import Envelope
+from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]

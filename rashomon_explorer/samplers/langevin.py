@@ -1,22 +1,22 @@
 """Projected Langevin chains: noisy gradient steps towards a thresholded Gibbs law."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.path import (
     affordable_time,
-    gradient_sensitivity,
+    last_iterate_guarantee,
     path_guarantee,
 )
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
 
 FloatArray = NDArray[np.float64]
 
@@ -29,8 +29,9 @@ class LangevinSampler:
 
     The Euler scheme of the projected Langevin diffusion, equation (2) of Ganesh, Thakurta and
     Upadhyay (2023). Its iterates only approach the target's law; its *privacy* is exact and is
-    that of the path: every state of every chain may be shown, and the chains may be stopped at
-    any time, for the price of ``certificate``.
+    that of the steps that run. By default it is the path's: every state of every chain may be
+    shown, and the chains may be stopped at any time, for the price of ``certificate``. It does
+    not need convexity: a :class:`~rashomon_explorer.network.NetworkTarget` has one too.
 
     Parameters
     ----------
@@ -41,6 +42,22 @@ class LangevinSampler:
     n_chains : int, default=64
     thin : int, default=1
         Steps between two batches.
+    burn_in : int, default=0
+        First steps that no batch and no average shows; they are paid for like the others.
+    start : sequence of float, optional
+        Model (p,) at which every chain begins, 0 by default. No row may have touched it: an
+        earlier release is fine, a fitted model is not.
+    batch_size : int, optional
+        Rows a step, one batch after the other; all of them by default.
+    precision : {"double", "single"}, default="double"
+        Of the work on rows. Single is about twice as fast; what its rounding can do to neighbours
+        is part of the price.
+    lazy : bool, default=True
+        Whether to skip the rows for chains that are certainly inside the Rashomon set. The states
+        are the same to the last bit.
+    release : {"path", "last"}, default="path"
+        What may be shown: everything, or the last state of each chain only, which is cheaper for
+        long chains of a smooth convex energy.
 
     Raises
     ------
@@ -50,6 +67,7 @@ class LangevinSampler:
     Examples
     --------
     >>> from rashomon_explorer.problem import Problem
+    >>> from rashomon_explorer.target import GibbsTarget
     >>> problem = Problem([[0.5], [-0.5]], [1, -1])
     >>> target = GibbsTarget(problem, beta=20.0, psi=0.1, threshold="smooth")
     >>> sampler = LangevinSampler(step_size=1e-3, n_steps=50, n_chains=8, thin=25)
@@ -61,6 +79,12 @@ class LangevinSampler:
     n_steps: int
     n_chains: int = 64
     thin: int = 1
+    burn_in: int = 0
+    start: tuple[float, ...] | None = None
+    batch_size: int | None = None
+    precision: str = "double"
+    lazy: bool = True
+    release: str = "path"
     name: str = "langevin"
 
     def __post_init__(self) -> None:
@@ -70,18 +94,30 @@ class LangevinSampler:
         for name in ("n_steps", "n_chains", "thin"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not 0 <= self.burn_in < self.n_steps:
+            raise ValueError(
+                f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
+            )
+        for name, choices in (("precision", ("double", "single")), ("release", ("path", "last"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+        if self.start is not None:
+            start = tuple(float(x) for x in self.start)
+            if not np.isfinite(start).all():
+                raise ValueError("start must hold finite numbers")
+            object.__setattr__(self, "start", start)
 
     @classmethod
     def for_budget(
         cls,
-        target: GibbsTarget,
+        target: PathTarget,
         *,
         epsilon: float,
         delta: float,
         n_chains: int = 1,
         pace: float = 0.5,
     ) -> "LangevinSampler":
-        """Longest chains that a budget pays for; reads no row.
+        """Longest paths that a budget pays for; reads no row.
 
         Parameters
         ----------
@@ -100,18 +136,22 @@ class LangevinSampler:
         Raises
         ------
         ValueError
-            If a number is out of range, or the budget does not pay for a single step.
+            If a number is out of range, the budget does not pay for a single step, or the target
+            has no largest stable step.
         """
         if not 0 < pace <= 1:
             raise ValueError(f"pace must be in (0, 1], got {pace!r}")
+        drift = drift_of(target, batch_size=None, precision="double", lazy=True)
+        step_size = pace * drift.largest_step
+        if not math.isfinite(step_size):
+            raise ValueError("no largest stable step is known here: choose step_size and n_steps")
         longest = affordable_time(
             epsilon=epsilon,
             delta=delta,
-            beta=target.beta,
-            sensitivity=_sensitivity(target),
+            beta=drift.beta,
+            sensitivity=drift.sensitivity(1),
             n_chains=n_chains,
         )
-        step_size = pace * _largest_step(target)
         n_steps = int(longest / step_size)
         if n_steps < 1:
             raise ValueError(
@@ -120,54 +160,100 @@ class LangevinSampler:
             )
         return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
 
-    def certificate(self, target: GibbsTarget) -> Guarantee:
-        """Privacy of all iterates of all chains together, for the steps that run."""
-        return path_guarantee(
-            beta=target.beta,
-            sensitivity=_sensitivity(target),
-            step_size=self.step_size,
-            n_steps=self.n_steps,
-            n_chains=self.n_chains,
-        )
+    def certificate(self, target: PathTarget, n_steps: int | None = None) -> Guarantee:
+        """Privacy of what may be shown of all chains together, for the steps that run.
 
-    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """States of the chains, every ``thin`` steps and the last; ends after ``n_steps``.
+        Parameters
+        ----------
+        target : GibbsTarget or NetworkTarget
+            Only its public constants are used.
+        n_steps : int, optional
+            Steps that ran, if the path was stopped early; all of them by default. A ledger must
+            be charged beforehand, for all of them.
 
-        Raises
-        ------
-        ValueError
-            If the step is too large for the chain to be stable.
-        """
-        for step, theta in enumerate(self.states(target, rng), start=1):
-            if step % self.thin == 0 or step == self.n_steps:
-                losses = target.problem.value(theta)
-                yield Batch(theta, losses, evaluated=(self.thin + 1) * self.n_chains)
-
-    def states(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, ``n_steps`` of them.
+        Returns
+        -------
+        Guarantee
 
         Raises
         ------
         ValueError
-            If the step is too large for the chain to be stable.
+            If there is no certificate of the last state, or it is asked for another number of
+            steps than was settled beforehand.
         """
-        self._check_stable(target)
-        project = target.problem.domain.project
-        theta = np.zeros((target.problem.p, self.n_chains))
-        spread = np.sqrt(2 * self.step_size)
-        rested = time.perf_counter()
-        for _ in range(self.n_steps):
-            drift = self.step_size * target.gradient(theta)
-            theta = project(theta - drift + spread * rng.standard_normal(theta.shape))
-            yield theta
-            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
-            # third of a small step.
-            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                time.sleep(0)
-                rested = time.perf_counter()
+        drift = self._drift(target)
+        steps = self.n_steps if n_steps is None else n_steps
+        if not 0 <= steps <= self.n_steps:
+            raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
+        common: dict[str, Any] = {
+            "beta": drift.beta,
+            "sensitivity": drift.sensitivity(max(steps, 1)),
+            "step_size": self.step_size,
+            "n_steps": steps,
+            "n_chains": self.n_chains,
+        }
+        if self.release == "path":
+            return path_guarantee(**common)
+        if steps != self.n_steps:
+            raise ValueError(
+                "the last state is certified for a number of steps that is settled beforehand: "
+                'take release="path" to stop at any time'
+            )
+        contraction = drift.contraction(self.step_size)
+        return last_iterate_guarantee(**common, contraction=contraction, diameter=drift.diameter)
+
+    def batches(self, target: PathTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """States of the chains, every ``thin`` steps after the burn-in, and the last.
+
+        With ``release="last"`` the last alone. Ends after ``n_steps``.
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable, or the last state is asked for
+            alone where it has no certificate.
+        """
+        drift = self._drift(target)
+        if self.release == "last":
+            drift.contraction(self.step_size)
+        waited = 0
+        for step, theta in enumerate(self._states(drift, rng), start=1):
+            waited += 1
+            if step == self.n_steps or self._shows(step):
+                yield Batch(theta, drift.value(theta), evaluated=(waited + 1) * self.n_chains)
+                waited = 0
+
+    def states(
+        self,
+        target: PathTarget,
+        rng: np.random.Generator,
+        first: FloatArray | None = None,
+    ) -> Iterator[FloatArray]:
+        """States (p, n_chains) after each step, ``n_steps`` of them, burn-in included.
+
+        Parameters
+        ----------
+        target : GibbsTarget or NetworkTarget
+        rng : numpy.random.Generator
+        first : ndarray of shape (p, n_chains), optional
+            States to go on from, such as the last ones of a path that was paid for; by default
+            ``start`` for every chain. The certificate is that of the steps taken from here.
+
+        Yields
+        ------
+        ndarray of shape (p, n_chains)
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable, ``first`` has another shape, or
+            only the last state is to be shown.
+        """
+        self._need_path("states")
+        return self._states(self._drift(target), rng, first)
 
     def average(
-        self, target: GibbsTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
+        self, target: PathTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
     ) -> FloatArray:
         """Weighted time average of each chain, a model each: shape (p, n_chains).
 
@@ -179,7 +265,7 @@ class LangevinSampler:
 
         Parameters
         ----------
-        target : GibbsTarget
+        target : GibbsTarget or NetworkTarget
         rng : numpy.random.Generator
         strong_convexity : float, default=0.0
             m ≥ 0.
@@ -191,53 +277,77 @@ class LangevinSampler:
         Raises
         ------
         ValueError
-            If ``strong_convexity`` is negative or the step too large.
+            If ``strong_convexity`` is negative, the step too large, or only the last state is to
+            be shown.
         """
+        self._need_path("averages")
         if not (np.isfinite(strong_convexity) and strong_convexity >= 0):
             raise ValueError(f"strong_convexity must be finite and >= 0, got {strong_convexity!r}")
-        fade = np.exp(-strong_convexity * target.beta * self.step_size)
-        mean = np.zeros((target.problem.p, self.n_chains))
+        drift = self._drift(target)
+        fade = np.exp(-strong_convexity * drift.beta * self.step_size)
+        mean = np.zeros((drift.p, self.n_chains))
         share = np.inf  # the newest state's share of all weights so far
-        for theta in self.states(target, rng):
-            share = 1 / (1 + fade / share)
-            mean = mean + share * (theta - mean)
+        for step, theta in enumerate(self._states(drift, rng), start=1):
+            if step > self.burn_in:
+                share = 1 / (1 + fade / share)
+                mean = mean + share * (theta - mean)
         return mean
 
-    def _check_stable(self, target: GibbsTarget) -> None:
-        largest = _largest_step(target)
-        if self.step_size > largest:
+    def _states(
+        self, drift: Drift, rng: np.random.Generator, first: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
+        self._check_stable(drift)
+        if first is None:
+            first = np.repeat(self._first(drift)[:, None], self.n_chains, axis=1)
+        theta = np.array(first, dtype=float)
+        if theta.shape != (drift.p, self.n_chains):
             raise ValueError(
-                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
-                f"most 2/(β·smoothness) = {largest:.3g}, or a wider threshold or smaller β"
+                f"first must hold one state a chain, shape ({drift.p}, {self.n_chains}), got "
+                f"{theta.shape}"
+            )
+        return self._steps(drift, drift.project(theta), rng)
+
+    def _steps(
+        self, drift: Drift, theta: FloatArray, rng: np.random.Generator
+    ) -> Iterator[FloatArray]:
+        gradient = drift.run(rng)
+        spread = np.sqrt(2 * self.step_size)
+        rested = time.perf_counter()
+        for _ in range(self.n_steps):
+            move = spread * rng.standard_normal(theta.shape) - self.step_size * gradient(theta)
+            theta = drift.project(theta + move)
+            yield theta
+            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
+            # third of a small step.
+            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
+                time.sleep(0)
+                rested = time.perf_counter()
+
+    def _first(self, drift: Drift) -> FloatArray:
+        start = np.zeros(drift.p) if self.start is None else np.array(self.start)
+        if start.shape != (drift.p,):
+            raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
+        return drift.project(start[:, None])[:, 0]
+
+    def _shows(self, step: int) -> bool:
+        waited = step - self.burn_in
+        return self.release == "path" and waited > 0 and waited % self.thin == 0
+
+    def _drift(self, target: PathTarget) -> Drift:
+        return drift_of(
+            target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
+        )
+
+    def _need_path(self, what: str) -> None:
+        if self.release != "path":
+            raise ValueError(
+                f'{what} show the path, and only its last state is paid for: take release="path"'
             )
 
-
-def _largest_step(target: GibbsTarget) -> float:
-    """2/(βM'), with M' = M + L²/s the smoothness of the energy."""
-    width = _width(target)
-    smoothness = target.problem.M + (target.problem.L**2 / width if width else 0.0)
-    return 2 / (target.beta * smoothness)
-
-
-def _width(target: GibbsTarget) -> float:
-    return target.shape.width if isinstance(target.shape, SmoothThreshold) else 0.0
-
-
-def _sensitivity(target: GibbsTarget) -> float:
-    problem = target.problem
-    return gradient_sensitivity(
-        problem.constants, target.psi, width=_width(target), interior=_minimiser_inside(target)
-    )
-
-
-def _minimiser_inside(target: GibbsTarget) -> bool:
-    """Whether every data set has its global minimiser in the ball.
-
-    With ridge·R ≥ the Lipschitz constant of the data part the loss rises along every ray where it
-    leaves the ball, and by convexity beyond.
-    """
-    problem = target.problem
-    if not isinstance(problem.domain, Ball):
-        return False
-    pull = problem.ridge * problem.domain.radius
-    return pull > 0 and pull >= problem.L - pull
+    def _check_stable(self, drift: Drift) -> None:
+        if self.step_size > drift.largest_step:
+            raise ValueError(
+                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
+                f"most 2/(β·smoothness) = {drift.largest_step:.3g}, or a wider threshold or "
+                "smaller β"
+            )

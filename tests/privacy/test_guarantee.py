@@ -15,6 +15,7 @@ from rashomon_explorer.privacy import (
     approximate,
     bounded_range,
     compose,
+    gdp,
     no_guarantee,
     pure,
     zcdp,
@@ -27,6 +28,7 @@ PARTS = st.one_of(
     SMALL.map(pure),
     SMALL.map(bounded_range),
     SMALL.map(lambda x: zcdp(x / 10)),
+    SMALL.map(gdp),
     st.builds(approximate, SMALL, st.floats(0, 1e-3)),
 )
 COMPOSED = st.lists(PARTS, max_size=6).map(compose)
@@ -151,11 +153,12 @@ def test_every_printed_number_is_true(total: Guarantee) -> None:
         assert total.approximate_delta <= float(pair[2]) * (1 + HAIR)
         assert not pair[3] or total.rho <= float(pair[3]) * (1 + HAIR)
         return
-    single = re.match(r"(?:(\S+)-DP)?(?: and )?(?:(\S+)-zCDP)?, ", text)
+    single = re.match(r"(?:(\S+)-DP)?(?: and )?(?:(\S+)-zCDP|(\S+)-GDP)?, ", text)
     assert single
-    assert single[1] or single[2]
+    assert any(single.groups())
     assert not single[1] or total.epsilon(0.0) <= float(single[1]) * (1 + HAIR)
     assert not single[2] or total.rho <= float(single[2]) * (1 + HAIR)
+    assert not single[3] or total.mu <= float(single[3]) * (1 + HAIR)
 
 
 @pytest.mark.parametrize(

@@ -381,7 +381,7 @@ class TestFiles:
         (entry,) = ledger.entries()
         assert set(entry.parameters) == {
             *("n", "p", "beta", "eta", "psi", "epsilon", "delta", "n_draws", "sampler"),
-            *("radius", "row_norm", "ridge"),
+            *("radius", "row_norm", "ridge", "loss"),
         }
         assert entry.note == "RashomonClassifier, 2 draws, ψ=0.02"
         text = path.read_bytes()

@@ -139,8 +139,8 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"n": 0}, "n and p must be at least 1"),
-        ({"p": 0}, "n and p must be at least 1"),
+        ({"n": 0}, "must be a whole number, at least 1"),
+        ({"p": 0}, "must be a whole number, at least 1"),
         ({"psi": -0.01}, "psi must be"),
         ({"psi": math.nan}, "psi must be"),
         ({"psi": math.inf}, "psi must be"),

@@ -10,8 +10,12 @@ from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
 from rashomon_explorer.samplers.collect import collect, to_public_grid
-from rashomon_explorer.samplers.envelope import Envelope
-from rashomon_explorer.samplers.proposals import BallProposal, RadialProposal, tightest_proposal
+from rashomon_explorer.samplers.rejection.envelope import Envelope
+from rashomon_explorer.samplers.rejection.proposals import (
+    RadialProposal,
+    UniformProposal,
+    tightest_proposal,
+)
 from rashomon_explorer.target import GibbsTarget
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 
@@ -91,12 +95,12 @@ def test_the_law_does_not_depend_on_the_proposal(hypothetical, monkeypatch):
 
     def chosen(target, envelope):
         return {
-            "ball": lambda: BallProposal(target, envelope),
+            "ball": lambda: UniformProposal(target, envelope),
             "least": lambda: RadialProposal(target, envelope, envelope.least_pad),
             "padded": lambda: RadialProposal(target, envelope, 0.3),
         }[hypothetical]()
 
-    monkeypatch.setattr("rashomon_explorer.samplers.candidates.tightest_proposal", chosen)
+    monkeypatch.setattr("rashomon_explorer.samplers.rejection.candidates.tightest_proposal", chosen)
     draws = exact(target, 3000).coef[:, 0]
     assert ks_against_quadrature(draws, *line_law(target)) > LEVEL
 
@@ -158,15 +162,8 @@ def test_the_tightest_proposal_has_the_least_mass():
     target = GibbsTarget(small_problem(3, radius=0.7, scale=4.0), 50.0, 0.01)
     envelope = Envelope.of(target)
     chosen = tightest_proposal(target, envelope)
-    assert chosen.log_mass <= BallProposal(target, envelope).log_mass
+    assert chosen.log_mass <= UniformProposal(target, envelope).log_mass
     assert chosen.log_mass <= RadialProposal(target, envelope, envelope.least_pad).log_mass
-
-
-def test_only_balls_are_certified():
-    target = GibbsTarget(small_problem(2), 60.0, 0.02)
-    object.__setattr__(target.problem, "domain", "a box")
-    with pytest.raises(SamplerError, match="certified on a ball, not on 'a box'"):
-        exact(target, 1)
 
 
 def test_hopeless_rejection_gives_up_in_words(monkeypatch):

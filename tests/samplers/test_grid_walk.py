@@ -10,8 +10,8 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.cube_walk import CubeWalk, Mixing, cell_centres
-from rashomon_explorer.samplers.grid_walk import (
+from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres
+from rashomon_explorer.samplers.grids.grid_walk import (
     GridWalkSampler,
     cube_walk,
     lipschitz_on_cube,

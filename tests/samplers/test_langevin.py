@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.privacy.path import gradient_sensitivity, path_guarantee
+from rashomon_explorer.privacy.path import path_guarantee
+from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.target import GibbsTarget
@@ -167,6 +168,9 @@ def test_steps_that_would_not_be_stable_are_refused():
         ({"step_size": 1e-3, "n_steps": 0}, "n_steps must be at least 1"),
         ({"step_size": 1e-3, "n_steps": 1, "n_chains": 0}, "n_chains must be at least 1"),
         ({"step_size": 1e-3, "n_steps": 1, "thin": 0}, "thin must be at least 1"),
+        ({"step_size": 1e-3, "n_steps": 5, "burn_in": 5}, "burn_in must be from 0 to n_steps"),
+        ({"step_size": 1e-3, "n_steps": 1, "precision": "half"}, "precision must be one of"),
+        ({"step_size": 1e-3, "n_steps": 1, "release": "all"}, "release must be one of"),
     ],
 )
 def test_settings_that_make_no_chain_are_refused(setting, message):
@@ -200,7 +204,7 @@ def test_a_budget_is_spent_almost_whole_and_never_passed(epsilon, delta, beta, c
 
 def test_budgets_that_make_no_path_are_refused():
     target = GibbsTarget(small_problem(2), 10.0, 0.02, "smooth")
-    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\) for a path"):
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\)"):
         LangevinSampler.for_budget(target, epsilon=1.0, delta=0.0)
     with pytest.raises(ValueError, match="pace must be in"):
         LangevinSampler.for_budget(target, epsilon=1.0, delta=1e-6, pace=2.0)
@@ -241,3 +245,95 @@ def test_averages_refuse_negative_convexity():
         sampler.average(
             GibbsTarget(small_problem(1), 1.0, 0.0), np.random.default_rng(0), strong_convexity=-1
         )
+
+
+def test_a_path_can_go_on_where_it_was_left():
+    target = GibbsTarget(small_problem(2), 20.0, 0.02, "smooth")
+    sampler = LangevinSampler(step_size=1e-3, n_steps=10, n_chains=4)
+    rng = np.random.default_rng(0)
+    first = list(sampler.states(target, rng))[-1]
+    whole = replace(sampler, n_steps=20).states(target, np.random.default_rng(0))
+    np.testing.assert_array_equal(list(sampler.states(target, rng, first))[-1], list(whole)[-1])
+    with pytest.raises(ValueError, match=r"first must hold one state a chain, shape \(2, 4\)"):
+        sampler.states(target, rng, first[:, :2])
+
+
+def test_burn_in_and_thinning_choose_what_is_shown_and_all_is_paid():
+    target = GibbsTarget(small_problem(2), 20.0, 0.02, "smooth")
+    plain = LangevinSampler(step_size=1e-3, n_steps=20, n_chains=3)
+    states = list(plain.states(target, np.random.default_rng(0)))
+    shown = replace(plain, burn_in=7, thin=5)
+    batches = list(shown.batches(target, np.random.default_rng(0)))
+    for batch, step in zip(batches, (12, 17, 20), strict=True):
+        np.testing.assert_array_equal(batch.theta, states[step - 1])
+    assert [batch.evaluated for batch in batches] == [3 * 13, 3 * 6, 3 * 4]
+    assert shown.certificate(target) == plain.certificate(target)
+    averaged = shown.average(target, np.random.default_rng(0))
+    np.testing.assert_allclose(averaged, np.mean(states[7:], axis=0))
+
+
+def test_chains_begin_where_no_row_has_been():
+    target = GibbsTarget(small_problem(2, radius=1.0), 20.0, 0.02, "smooth")
+    sampler = LangevinSampler(1e-12, 1, n_chains=2, start=(3.0, 0.0))
+    (state,) = sampler.states(target, np.random.default_rng(0))
+    np.testing.assert_allclose(state, [[1.0, 1.0], [0.0, 0.0]], atol=1e-4)  # projected
+    with pytest.raises(ValueError, match="start must hold 2 parameters, got 1"):
+        next(LangevinSampler(1e-3, 1, start=[0.0]).batches(target, np.random.default_rng(0)))
+    with pytest.raises(ValueError, match="start must hold finite numbers"):
+        LangevinSampler(1e-3, 1, start=[np.nan])
+
+
+class TestLastState:
+    target = GibbsTarget(small_problem(2, radius=2.0, n=500), 100.0, 0.02, "smooth")
+
+    def test_it_alone_is_shown_and_costs_less_than_a_long_path(self):
+        sampler = LangevinSampler(1e-4, 50, n_chains=4, release="last")
+        path = replace(sampler, release="path")
+        (batch,) = sampler.batches(self.target, np.random.default_rng(0))
+        whole = list(path.states(self.target, np.random.default_rng(0)))
+        np.testing.assert_array_equal(batch.theta, whole[-1])
+        assert sampler.certificate(self.target).mu <= path.certificate(self.target).mu
+        longer = [replace(s, n_steps=10**9).certificate(self.target) for s in (sampler, path)]
+        assert longer[0].mu < 0.01 * longer[1].mu
+
+    def test_nothing_else_of_the_path_is(self):
+        sampler = LangevinSampler(1e-4, 5, release="last")
+        for ask in (sampler.states, sampler.average):
+            with pytest.raises(ValueError, match="only its last state is paid for"):
+                ask(self.target, np.random.default_rng(0))
+        with pytest.raises(ValueError, match="settled beforehand"):
+            sampler.certificate(self.target, n_steps=3)
+
+    def test_a_strongly_convex_energy_forgets_by_its_contraction(self):
+        problem = small_problem(1, "squared", radius=50.0, n=300, ridge=0.5)
+        target = GibbsTarget(problem, 10.0, 0.0)
+        h = 0.5 / (10.0 * problem.M)
+        found = LangevinSampler(h, 500, n_chains=1, release="last").certificate(target)
+        c = 1 - h * 10.0 * 0.5
+        shift = h * 10.0 * 2 * problem.L / 300
+        assert found.mu == pytest.approx(shift * np.sqrt((1 + c) / (1 - c) / (2 * h)), rel=1e-3)
+
+    @pytest.mark.parametrize(
+        ("threshold", "step_size", "message"),
+        [
+            ("hard", 1e-4, "gradient of a hard threshold"),
+            ("smooth", 10.0, "step_size must be at most"),
+        ],
+    )
+    def test_steps_that_do_not_contract_have_no_certificate(self, threshold, step_size, message):
+        target = GibbsTarget(self.target.problem, 100.0, 0.02, threshold)
+        sampler = LangevinSampler(step_size, 5, release="last")
+        with pytest.raises(ValueError, match=message):
+            sampler.certificate(target)
+        with pytest.raises(ValueError, match=message):
+            next(sampler.batches(target, np.random.default_rng(0)))
+
+
+@given(n_steps=st.integers(0, 20))
+def test_a_path_that_was_stopped_costs_the_steps_that_ran(n_steps):
+    target = GibbsTarget(small_problem(2), 20.0, 0.02, "smooth")
+    sampler = LangevinSampler(1e-3, 20, n_chains=2)
+    found = sampler.certificate(target, n_steps=n_steps).mu
+    assert found == pytest.approx(sampler.certificate(target).mu * np.sqrt(n_steps / 20))
+    with pytest.raises(ValueError, match="n_steps must be from 0 to 20"):
+        sampler.certificate(target, n_steps=21)

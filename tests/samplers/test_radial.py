@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi, kstest
 
-from rashomon_explorer.samplers.radial import RadialLaw
+from rashomon_explorer.samplers.rejection.radial import RadialLaw
 
 
 def half_squares(radius):
@@ -25,7 +25,7 @@ def test_a_flat_energy_gives_the_uniform_ball(p):
 
 
 def test_coarse_cells_change_the_work_and_not_the_law(monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.samplers.radial._CELLS", 7)
+    monkeypatch.setattr("rashomon_explorer.samplers.rejection.radial._CELLS", 7)
     law = RadialLaw(half_squares, 3, furthest=30.0)
     assert kstest(law.sample(20_000, np.random.default_rng(1)), chi(3).cdf).pvalue > 1e-3
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.losses import ExcessBound
+from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -17,10 +18,11 @@ _ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-
 
 @dataclass(frozen=True)
 class Envelope:
-    """L(θ) − L(θ*) ≥ bound(r_τ) − ½τ‖h‖² + ½λ(R² − ‖θ‖²) − slack on the ball, for every τ.
+    """L(θ) − L(θ*) ≥ bound(r_τ) − ½τ‖h‖² + ½λ(R² − ‖θ − c‖²) + pull·h − slack, for every τ.
 
     Here h = θ − θ*, r_τ² = hᵀ(A + τI)h, A = H + λI is the Hessian of the Lagrangian at θ* and
-    λ the multiplier of the ball, whose quadratic part is exact. The pad τ ≥ ``least_pad`` makes
+    λ the multiplier of a ball, whose quadratic part is exact; the pull is what is left of the
+    gradient, pull·h ≥ −pull_gap on the domain. The pad τ ≥ ``least_pad`` makes
     the metric definite where the loss is flat; whitened rows only shrink as τ grows, so that
     the bound computed for ``least_pad`` holds for all (docs/theory.md §3).
 
@@ -34,10 +36,10 @@ class Envelope:
     bound : ExcessBound
     slack : float
         What the numerical minimum and rounding leave out.
-    multiplier : float
-        λ, 0 when θ* is inside the ball.
-    ball_radius : float
-        R.
+    tangent : Tangent
+        λ, c, R and the pull.
+    longest_step : float
+        Upper bound of ‖θ − θ*‖ over the domain.
     """
 
     centre: FloatArray
@@ -46,37 +48,38 @@ class Envelope:
     least_pad: float
     bound: ExcessBound
     slack: float
-    multiplier: float
-    ball_radius: float
+    tangent: Tangent
+    longest_step: float
 
     @classmethod
     def of(cls, target: GibbsTarget) -> "Envelope":
         """Envelope of a target's problem."""
         problem, minimum = target.problem, target.problem.minimum
-        radius = problem.domain.radius
-        scale = target.beta * radius**2
-        metric = problem.hessian(minimum.theta) + minimum.multiplier * np.eye(problem.p)
+        domain, tangent = problem.domain, Tangent.of(problem)
+        scale = target.beta * (domain.diameter / 2) ** 2
+        metric = problem.hessian(minimum.theta) + tangent.multiplier * np.eye(problem.p)
         curvature, vectors = np.linalg.eigh(metric)
         curvature = np.maximum(curvature, 0.0)
         pad = 0.0 if curvature[0] * scale >= _FLAT else _LEAST_PAD / scale
+        largest = 1 + minimum.value + problem.L * 2 * domain.radius
         return cls(
             centre=minimum.theta,
             vectors=vectors,
             curvature=curvature,
             least_pad=pad,
             bound=problem.excess_bound(minimum.theta, vectors / np.sqrt(curvature + pad)),
-            slack=minimum.slack + _ROUNDING * (1 + minimum.value + problem.L * 2 * radius),
-            multiplier=minimum.multiplier,
-            ball_radius=radius,
+            slack=tangent.left + _ROUNDING * largest,
+            tangent=tangent,
+            longest_step=min(domain.radius + float(np.linalg.norm(minimum.theta)), domain.diameter),
         )
 
     @property
-    def longest_step(self) -> float:
-        """Largest ‖θ − θ*‖ over the ball."""
-        return self.ball_radius + float(np.linalg.norm(self.centre))
+    def multiplier(self) -> float:
+        """λ, 0 where no ball holds the minimiser back."""
+        return self.tangent.multiplier
 
     def furthest(self, pad: float) -> float:
-        """Largest r_τ over the ball."""
+        """Upper bound of r_τ over the domain."""
         return self.longest_step * float(np.sqrt(self.curvature[-1] + pad))
 
     def log_volume(self, pad: float) -> float:
@@ -87,13 +90,18 @@ class Envelope:
         """Map whitened points u (p, K) to steps h (p, K)."""
         return self.vectors @ (u / np.sqrt(self.curvature + pad)[:, None])
 
-    def radial(self, radius: FloatArray, pad: float) -> FloatArray:
-        """Lower bound of the excess by r_τ alone; same shape as ``radius``."""
-        worst = self.slack + pad / 2 * self.longest_step**2
+    def radial(self, radius: FloatArray, pad: float, pull_gap: float | None = None) -> FloatArray:
+        """Lower bound of the excess by r_τ alone; same shape as ``radius``.
+
+        Also, with another ``pull_gap``, by r² = r_τ² + 2·(depths below faces of that gap): the
+        bound rises no faster than r²/2 (see :class:`FaceProposal`).
+        """
+        gap = self.tangent.gap if pull_gap is None else pull_gap
+        worst = self.slack + gap + pad / 2 * self.longest_step**2
         return np.maximum(self.bound.radial(radius) - worst, 0.0)
 
     def floor(self, theta: FloatArray, pad: float) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K) in the ball, without a look at the rows.
+        """Lower bound (K,) of the excess of models (p, K) in the domain, without a look at rows.
 
         At least ``radial`` of the same pad.
         """
@@ -104,9 +112,7 @@ class Envelope:
             self.bound.radial(np.sqrt(stretch + tau * square)) - tau / 2 * square
             for tau in {self.least_pad, pad}
         ]
-        depth = np.maximum(self.ball_radius**2 - np.einsum("ij,ij->j", theta, theta), 0.0)
-        below = self.multiplier / 2 * depth - self.slack
-        return np.maximum(np.max(bounds, axis=0) + below, 0.0)
+        return np.maximum(np.max(bounds, axis=0) + self._linear(theta, h) - self.slack, 0.0)
 
     def sharper_floor(self, theta: FloatArray) -> FloatArray:
         """Lower bound (K,) by the third and fourth moments along each model's own direction.
@@ -116,9 +122,8 @@ class Envelope:
         """
         h = theta - self.centre[:, None]
         whitened = (self.vectors.T @ h) * np.sqrt(self.curvature + self.least_pad)[:, None]
-        square = np.einsum("ij,ij->j", h, h)
-        depth = np.maximum(self.ball_radius**2 - np.einsum("ij,ij->j", theta, theta), 0.0)
-        below = self.multiplier / 2 * depth - self.least_pad / 2 * square - self.slack
+        padding = self.least_pad / 2 * np.einsum("ij,ij->j", h, h)
+        below = self._linear(theta, h) - padding - self.slack
         return np.maximum(self.bound.at(whitened) + below, 0.0)
 
     def outer_radius(self, psi: float) -> float:
@@ -129,3 +134,10 @@ class Envelope:
             inside = float(self.radial(np.array([middle]), self.least_pad)[0]) <= psi
             low, high = (middle, high) if inside else (low, middle)
         return high
+
+    def _linear(self, theta: FloatArray, h: FloatArray) -> FloatArray:
+        """½λ(R² − ‖θ − c‖²) + pull·h (K,), which no row is needed for."""
+        tangent = self.tangent
+        outward = theta - tangent.centre[:, None]
+        depth = np.maximum(tangent.radius**2 - np.einsum("ij,ij->j", outward, outward), 0.0)
+        return np.asarray(tangent.multiplier / 2 * depth + tangent.pull @ h)

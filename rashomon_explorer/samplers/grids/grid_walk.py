@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan, compose, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.cube_walk import CubeWalk, IntArray, Mixing, cell_centres
+from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, IntArray, Mixing, cell_centres
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.integer_law import MOST_POINTS, IntegerLaw
+from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
 
 FloatArray = NDArray[np.float64]
 

@@ -1,0 +1,130 @@
+"""From Gaussian DP to (ε, δ)-DP and back, exactly."""
+
+import math
+
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+
+_SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """Least δ such that μ-GDP implies (ε, δ)-DP.
+
+    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Corollary 2.13), which a
+    Gaussian mechanism attains. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, so that
+    nothing overflows.
+
+    Parameters
+    ----------
+    mu : float
+        μ ≥ 0; infinity stands for no guarantee.
+    epsilon : float
+        ε ≥ 0.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is negative or NaN.
+
+    Examples
+    --------
+    >>> round(gdp_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    check_nonnegative(mu=mu, epsilon=epsilon)
+    if mu == 0 or epsilon == math.inf:
+        return 0.0
+    if not math.isfinite(mu):
+        return 1.0
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if not math.isfinite(near):  # ε/μ is beyond the largest double
+        return 0.0
+    shared = math.exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
+    below = shared * erfcx(far / math.sqrt(2))
+    above = shared * erfcx(near / math.sqrt(2)) if near > 0 else ndtr(-near)
+    return float(max(0.0, above - below))
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Least ε such that μ-GDP implies (ε, δ)-DP; see :func:`gdp_delta`.
+
+    Parameters
+    ----------
+    mu : float
+        μ ≥ 0; infinity stands for no guarantee.
+    delta : float
+        δ in [0, 1).
+
+    Returns
+    -------
+    float
+        Infinity for δ = 0 unless μ = 0.
+
+    Raises
+    ------
+    ValueError
+        If ``mu`` or ``delta`` is out of range.
+
+    Examples
+    --------
+    >>> round(gdp_epsilon(1.0, 1e-5), 4)
+    4.3772
+    """
+    check_nonnegative(mu=mu)
+    check_delta(delta)
+    if mu == 0:
+        return 0.0
+    if delta == 0 or not math.isfinite(mu):
+        return math.inf
+    if gdp_delta(mu, 0.0) <= delta:
+        return 0.0
+    # Φ(−a) ≤ exp(−a²/2)/2, so that δ is reached by a = √(2 log(1/δ)).
+    high = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
+    root = brentq(lambda epsilon: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-15, rtol=1e-14)
+    return float(root * (1 + _SAFE))
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """Largest μ such that μ-GDP implies (ε, δ)-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0, finite.
+    delta : float
+        δ in (0, 1): Gaussian DP says nothing at δ = 0.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` or ``delta`` is out of range.
+
+    Examples
+    --------
+    >>> mu = gdp_mu(1.0, 1e-5)
+    >>> round(mu, 4), gdp_epsilon(mu, 1e-5) <= 1.0
+    (0.2681, True)
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
+    high = 1.0
+    while gdp_delta(high, epsilon) <= delta:
+        high *= 2
+    root = brentq(lambda mu: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14)
+    # Lowered by more than both roots may be off, so that the way back does not pass ε.
+    while gdp_epsilon(root, delta) > epsilon:
+        root *= 1 - _SAFE
+    return float(root)

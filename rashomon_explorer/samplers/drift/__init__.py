@@ -1,0 +1,64 @@
+"""Gradients that noisy paths follow, each with the constants its certificate is made of."""
+
+from collections.abc import Callable
+
+from rashomon_explorer.network import NetworkTarget
+from rashomon_explorer.samplers.drift.base import Drift, Gradient
+from rashomon_explorer.samplers.drift.batch import BatchDrift
+from rashomon_explorer.samplers.drift.full import FullDrift
+from rashomon_explorer.samplers.drift.gaussian import GaussianDrift
+from rashomon_explorer.samplers.drift.network import NetworkDrift
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import GaussianThreshold
+
+PathTarget = GibbsTarget | NetworkTarget
+
+__all__ = [
+    "BatchDrift",
+    "Drift",
+    "FullDrift",
+    "GaussianDrift",
+    "Gradient",
+    "NetworkDrift",
+    "PathTarget",
+    "drift_of",
+]
+
+
+def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+    """Return the gradient that a path to ``target`` follows.
+
+    Parameters
+    ----------
+    target : GibbsTarget or NetworkTarget
+    batch_size : int, optional
+        Rows a step; all of them by default.
+    precision : {"double", "single"}
+    lazy : bool
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    ValueError
+        If the target has no such gradient.
+    """
+    if isinstance(target, NetworkTarget):
+        return _double_only(precision, "networks", lambda: NetworkDrift(target, batch_size))
+    if isinstance(target.shape, GaussianThreshold):
+        if batch_size is not None:
+            raise ValueError("the Gaussian threshold is for all rows: leave batch_size out")
+        return _double_only(precision, "the Gaussian threshold", lambda: GaussianDrift(target))
+    if batch_size is not None:
+        return _double_only(precision, "batches", lambda: BatchDrift(target, batch_size))
+    return FullDrift(target, precision, lazy)
+
+
+def _double_only(precision: str, what: str, make: Callable[[], Drift]) -> Drift:
+    if precision != "double":
+        raise ValueError(
+            f'rounding in single precision is not priced for {what}: take precision="double"'
+        )
+    return make()

@@ -1,0 +1,113 @@
+"""The gradient over one batch of rows after the other."""
+
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy.sensitivity import batch_sensitivity
+from rashomon_explorer.samplers.drift.base import Gradient
+from rashomon_explorer.samplers.drift.full import FullDrift
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import NoThreshold, SmoothThreshold
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BatchDrift:
+    """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows.
+
+    Batches are cut once, from an order of the rows that no row influences, and come in turn. A
+    step costs a batch instead of all rows, and moves n/b times as far when a record of the batch
+    is replaced: for the same certificate it takes (n/b)² times the passes, so that batches serve
+    those who cannot wait for a pass, not those who save on privacy.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+    batch_size : int
+        Rows in a batch, at least; the batches are of almost equal size.
+
+    Raises
+    ------
+    ValueError
+        If ``batch_size`` is not between 1 and n.
+    """
+
+    target: GibbsTarget
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        """Refuse batches that cannot be cut."""
+        if not 1 <= self.batch_size <= self.target.problem.n:
+            raise ValueError(
+                f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
+                f"{self.batch_size!r}"
+            )
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return self.target.problem.p
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature."""
+        return self.target.beta
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the domain."""
+        return self.target.problem.domain.diameter
+
+    @property
+    def largest_step(self) -> float:
+        """As over all rows: a batch's loss has the same smoothness."""
+        return FullDrift(self.target).largest_step
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Root mean square of :func:`batch_sensitivity`."""
+        shape = self.target.shape
+        return batch_sensitivity(
+            self.target.problem.constants,
+            self.target.psi,
+            width=shape.width if isinstance(shape, SmoothThreshold) else 0.0,
+            n_batches=self.n_batches,
+            n_steps=n_steps,
+        )
+
+    def contraction(self, step_size: float) -> float:
+        """Refuse: only the path of batches is certified here."""
+        raise ValueError(
+            'the last state of a path of batches has no certificate of its own: take release="path"'
+            " or leave batch_size out"
+        )
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest points of the domain."""
+        return self.target.problem.domain.project(theta)
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Return the gradient over the next batch, in a random order drawn here."""
+        batches = cycle(self.target.problem.batches(self.n_batches, rng))
+        shape = self.target.shape
+        # Without a threshold the minimum is not needed, and no record moves it.
+        plain = isinstance(shape, NoThreshold)
+        edge = 0.0 if plain else self.target.problem.minimum.value + self.target.psi
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            value, gradients = next(batches).value_and_gradient(theta)
+            return gradients * (self.beta * shape.slope(value - edge))
+
+        return gradient
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Losses over all rows (curator)."""
+        return self.target.problem.value(theta)

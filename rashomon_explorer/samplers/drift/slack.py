@@ -1,0 +1,63 @@
+"""Which chains are certainly inside the Rashomon set, without a look at the rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class Slack:
+    """Upper bounds of losses, from each chain's last evaluation.
+
+    With A at least every Hessian of the loss, a model θ that has moved by d since its loss was
+    last computed at a has
+
+        L(θ) ≤ L(a) + ∇L(a)·d + ½ dᵀA d,
+
+    which costs p² operations instead of n·p. A model whose bound is below the edge of the
+    Rashomon set is inside, where the thresholded gradient is 0 (own derivation, after §5 of the
+    project's notes on lazy steps, which has only L(θ) ≤ L(a) + L·‖d‖).
+
+    Parameters
+    ----------
+    curvature : ndarray of shape (p, p)
+        A.
+    margin : float
+        More than any computed loss may differ from the exact one by rounding.
+
+    Examples
+    --------
+    >>> slack = Slack(np.eye(1), margin=0.0)
+    >>> theta = np.array([[0.0, 1.0]])
+    >>> slack.note(np.array([True, True]), theta, np.array([0.0, 0.5]), theta)
+    >>> slack.upper(np.array([[0.2, 1.0]])).tolist()
+    [0.020000000000000004, 0.5]
+    """
+
+    def __init__(self, curvature: FloatArray, margin: float) -> None:
+        self._curvature = curvature
+        self._margin = margin
+        self._value = np.empty(0)
+
+    def upper(self, theta: FloatArray) -> FloatArray:
+        """Upper bounds (K,) of the losses of the chains' states (p, K)."""
+        if not len(self._value):
+            return np.full(theta.shape[1], np.inf)
+        moved = theta - self._anchor
+        slope = self._gradient + (self._curvature @ moved) / 2
+        return np.asarray(self._value + np.einsum("ij,ij->j", moved, slope) + self._margin)
+
+    def note(
+        self,
+        evaluated: NDArray[np.bool_],
+        theta: FloatArray,
+        value: FloatArray,
+        gradient: FloatArray,
+    ) -> None:
+        """Remember losses and gradients of the chains that were evaluated at ``theta`` (p, K)."""
+        if not len(self._value):
+            self._value = np.full(theta.shape[1], np.inf)
+            self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
+        self._value[evaluated] = value
+        self._anchor[:, evaluated] = theta[:, evaluated]
+        self._gradient[:, evaluated] = gradient

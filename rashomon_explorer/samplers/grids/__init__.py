@@ -1,0 +1,1 @@
+"""Exact draws and walks on public grids of models."""

@@ -1,0 +1,73 @@
+"""Langevin chains as a plan has them, one draw a chain."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer.privacy import Guarantee, PathPlan, Plan
+from rashomon_explorer.samplers.base import Batch
+from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.target import GibbsTarget
+
+_SECONDS_BETWEEN_LOOKS = 0.1  # at the Stop button
+
+
+@dataclass(frozen=True)
+class PlannedPath:
+    """The last state of each of the plan's chains; the price is that of all their states.
+
+    Parameters
+    ----------
+    plan : PathPlan
+        From :func:`rashomon_explorer.privacy.plan_path`.
+
+    Raises
+    ------
+    TypeError
+        If the plan is for draws without chains.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan_path
+    >>> from rashomon_explorer.problem import Problem
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
+    >>> budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3, "max_steps": 10}
+    >>> plan = plan_path(2, 2, 0.1, radius=4.0, row_norm=problem.row_bound, **budget)
+    >>> target = GibbsTarget(problem, plan.beta, plan.psi, plan.threshold)
+    >>> batches = list(PlannedPath(plan).batches(target, np.random.default_rng(0)))
+    >>> batches[-1].theta.shape
+    (2, 3)
+    """
+
+    plan: Plan
+    name: str = "langevin"
+
+    def __post_init__(self) -> None:
+        """Refuse a plan that says nothing about steps."""
+        if not isinstance(self.plan, PathPlan):
+            raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's own: all states of all its chains."""
+        return plan.guarantee
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Empty batches on the way, for a caller that may stop, and all chains at the end.
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable.
+        """
+        assert isinstance(self.plan, PathPlan)
+        chains = self.plan.n_draws
+        sampler = LangevinSampler(self.plan.step_size, self.plan.n_steps, n_chains=chains)
+        looked = time.perf_counter()
+        for theta in sampler.states(target, rng):
+            if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
+                yield Batch(theta[:, :0], np.empty(0), evaluated=0)
+                looked = time.perf_counter()
+        evaluated = chains * (self.plan.n_steps + 1)
+        yield Batch(theta, target.problem.value(theta), evaluated=evaluated)

@@ -1,0 +1,98 @@
+"""Gaussian DP: exact conversions, composition, and what a ledger makes of it."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from rashomon_explorer.privacy import compose, gdp, pure, zcdp
+from rashomon_explorer.privacy.adaptive import adaptive_epsilon
+from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon, gdp_mu
+
+MU = st.floats(1e-3, 20.0)
+DELTAS = st.floats(-14, -0.4).map(lambda power: 10.0**power)
+
+
+def hockey_stick(mu: float, epsilon: float) -> float:
+    """∫ max(dN(μ, 1) − e^ε dN(0, 1), 0), from where the ratio passes e^ε."""
+    edge = epsilon / mu + mu / 2
+
+    def excess(x: float) -> float:
+        return norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x)
+
+    return quad(excess, edge, edge + 20, epsabs=1e-15, limit=200)[0]
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_delta_is_the_integral_over_the_worst_pair(mu: float, epsilon: float) -> None:
+    assert gdp_delta(mu, epsilon) == pytest.approx(hockey_stick(mu, epsilon), abs=1e-13, rel=1e-7)
+
+
+def test_a_published_value() -> None:
+    # The exact (1, 1e-5) of the notes on Langevin diffusion: δ(1; μ = .2681) = 1e-5.
+    assert gdp_delta(0.2681, 1.0) == pytest.approx(1e-5, rel=5e-3)
+
+
+@given(MU, DELTAS)
+def test_epsilon_inverts_delta_and_never_ends_below(mu: float, delta: float) -> None:
+    epsilon = gdp_epsilon(mu, delta)
+    assert gdp_delta(mu, epsilon) <= delta * (1 + 1e-9)
+    if epsilon > 1e-6:
+        assert gdp_delta(mu, epsilon * (1 - 1e-6)) > delta * (1 - 1e-9)
+
+
+@given(st.floats(0.01, 30.0), DELTAS)
+def test_the_largest_mu_keeps_the_budget(epsilon: float, delta: float) -> None:
+    mu = gdp_mu(epsilon, delta)
+    assert gdp_epsilon(mu, delta) <= epsilon
+    assert gdp_epsilon(mu * (1 + 1e-6), delta) > epsilon * (1 - 1e-9)
+
+
+@given(MU, DELTAS)
+def test_gaussian_dp_is_never_worse_than_the_zcdp_it_implies(mu: float, delta: float) -> None:
+    assert gdp(mu).epsilon(delta) <= zcdp(mu * mu / 2).epsilon(delta) * (1 + 1e-9)
+
+
+def test_the_squares_of_mu_add_up() -> None:
+    total = compose([gdp(0.3), gdp(0.4)])
+    assert total.mu == pytest.approx(0.5)
+    assert total.epsilon(1e-6) == pytest.approx(gdp(0.5).epsilon(1e-6))
+    assert compose([gdp(0.3), pure(0.4)]).mu == math.inf
+
+
+def test_extremes_neither_overflow_nor_promise_too_much() -> None:
+    assert gdp_delta(1e-200, 1.0) == 0.0
+    assert gdp_delta(200.0, 0.0) == pytest.approx(1.0)
+    assert gdp_delta(100.0, 1.0) == pytest.approx(1.0)
+    assert gdp_delta(math.inf, 1.0) == 1.0
+    assert gdp_delta(0.0, 0.0) == 0.0
+    assert gdp_epsilon(1.0, 0.0) == math.inf
+    assert gdp_epsilon(0.0, 0.0) == 0.0
+    deltas = [gdp_delta(80.0, epsilon) for epsilon in np.linspace(0, 6000, 400)]
+    assert all(later <= earlier for earlier, later in pairwise(deltas))
+
+
+def test_a_ledger_counts_gaussian_charges_as_zcdp() -> None:
+    charges = [gdp(0.3), zcdp(0.01), gdp(0.2)]
+    assert adaptive_epsilon(charges, 1e-6) == pytest.approx(zcdp(0.045 + 0.01 + 0.02).epsilon(1e-6))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (0.0, 1e-6, "epsilon must be finite and > 0"),
+        (math.inf, 1e-6, "epsilon must be finite and > 0"),
+        (1.0, 0.0, r"delta must be in \(0, 1\)"),
+    ],
+)
+def test_budgets_that_no_gaussian_keeps_are_refused(
+    epsilon: float, delta: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        gdp_mu(epsilon, delta)
