@@ -2,9 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss, get_loss
+
+_LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
 
 # The minimum enters the threshold, so its error is paid for: a millionth of the oscillation, or
 # a thousandth for a loss with kinks, whose minimum converges slowly.
@@ -97,14 +100,14 @@ class Constants:
         Raises
         ------
         ValueError
-            If a count is below 1, ``row_bound`` or ``ridge`` is out of range, or ``p`` does not
-            suit the domain or the loss.
+            If a count is no whole number of at least 1, ``row_bound`` or ``ridge`` is out of
+            range, scores could overflow, or ``p`` does not suit the domain or the loss.
         """
-        if n < 1 or p < 1:
-            raise ValueError(f"n and p must be at least 1, got n={n}, p={p}")
-        _check_positive("row_bound", row_bound)
-        if not (math.isfinite(ridge) and ridge >= 0):
-            raise ValueError(f"ridge must be finite and >= 0, got {ridge!r}")
+        for name, count in (("n", n), ("p", p)):
+            if not isinstance(count, Integral) or count < 1:
+                raise ValueError(f"{name} must be a whole number, at least 1, got {count!r}")
+        check_positive("row_bound", row_bound)
+        check_nonnegative("ridge", ridge)
         loss = get_loss(loss)
         if domain.dimension not in (None, p):
             raise ValueError(f"the domain is made for {domain.dimension} parameters, got p={p}")
@@ -113,13 +116,18 @@ class Constants:
                 f"p must be a multiple of the loss's {loss.outputs} scores a row, got p={p}"
             )
         reach = domain.reach(row_bound)
+        if not reach <= _LARGEST_REACH:
+            raise ValueError(
+                f"scores could reach {reach:g}, more than {_LARGEST_REACH:g}: lower radius or "
+                "row_norm (scale the features by their public ranges)"
+            )
         return cls(
             n=n,
             p=p,
-            L=loss.lipschitz(reach, row_bound) + ridge * domain.radius_bound,
+            L=float(loss.lipschitz(reach, row_bound)) + ridge * domain.radius_bound,
             M=loss.smoothness(row_bound) + ridge,
             m=ridge,
-            osc=loss.oscillation(reach) / n,
+            osc=float(loss.oscillation(reach)) / n,
         )
 
 
@@ -136,10 +144,27 @@ def row_bound(row_norm: float, intercept: bool) -> float:
     >>> round(row_bound(1.0, intercept=True), 6)
     1.414214
     """
-    _check_positive("row_norm", row_norm)
+    check_positive("row_norm", row_norm)
     return math.hypot(row_norm, 1.0) if intercept else row_norm
 
 
-def _check_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
+def check_positive(name: str, value: float) -> None:
+    """Refuse what is no finite number above 0.
+
+    Examples
+    --------
+    >>> check_positive("radius", 1.0)
+    """
+    if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+
+
+def check_nonnegative(name: str, value: float) -> None:
+    """Refuse what is no finite number of at least 0.
+
+    Examples
+    --------
+    >>> check_nonnegative("psi", 0.0)
+    """
+    if not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")

@@ -1,12 +1,12 @@
 """A set of drawn models: the curator's view, and the view that may leave the building."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
@@ -39,20 +39,29 @@ class ModelBlock:
 
     Parameters
     ----------
-    coef : ndarray of shape (n_draws, n_features + 1)
-        One model a row, the intercept last.
+    coef : ndarray of shape (n_draws, n_parameters)
+        One model a row: a coefficient for each feature, the intercept last. A softmax link has
+        as many again for each further class, one class after the other, and none for class 0,
+        whose score is 0.
     feature_names : tuple of str
-        Names of the parameters; the last is ``"intercept"``.
-    link : {"logistic", "identity"}
+        Names of the features; the last is ``"intercept"``.
+    link : {"logistic", "sign", "softmax", "identity"}
         How a score becomes a prediction.
     row_norm : float
         Rows are shortened to this norm before they are scored, as they were for the draws.
     target_bounds : tuple of float
         Range of the targets, onto which identity scores in [−1, 1] are mapped.
+    classes : tuple, default=()
+        Public labels of the classes 0, 1, …, where they are known.
     plan : Plan
         What was asked for: ψ, β, price and bounds; public.
     guarantee : Guarantee
         All draws composed.
+
+    Raises
+    ------
+    ValueError
+        If the link is unknown, or names, classes and parameters do not suit each other.
     """
 
     coef: FloatArray
@@ -60,12 +69,28 @@ class ModelBlock:
     link: str
     row_norm: float
     target_bounds: tuple[float, float] = (-1.0, 1.0)
+    classes: tuple[Any, ...] = ()
     plan: Plan
     guarantee: Guarantee
 
     def __post_init__(self) -> None:
         """Freeze the models: a set is a value."""
         object.__setattr__(self, "coef", _frozen(self.coef))
+        self._check()
+
+    def _check(self) -> None:
+        if self.link not in _LINKS:
+            raise ValueError(f"link must be one of {sorted(_LINKS)}, got {self.link!r}")
+        width, names = self.coef.shape[-1], len(self.feature_names)
+        scores_fit = width % names == 0 if self.link == "softmax" else width == names
+        if self.coef.ndim != 2 or not width or not scores_fit:
+            raise ValueError(
+                f"coef must have shape (n_draws, {names}), one column for each feature name"
+                f"{' and class but the first' if self.link == 'softmax' else ''}, got "
+                f"{self.coef.shape}"
+            )
+        if self.classes and len(self.classes) != self.n_classes:
+            raise ValueError(f"{len(self.classes)} labels are given for {self.n_classes} classes")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Freeze again: an array forgets in a pickle that it is read-only."""
@@ -90,7 +115,32 @@ class ModelBlock:
     @property
     def task(self) -> str:
         """Either ``"classification"`` or ``"regression"``."""
-        return "classification" if self.link == "logistic" else "regression"
+        return "regression" if self.link == "identity" else "classification"
+
+    @property
+    def outputs(self) -> int:
+        """Linear scores that a model gives a row: one, or one for each class but the first."""
+        return self.coef.shape[1] // len(self.feature_names)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the models tell apart; 0 for a regression."""
+        return self.outputs + 1 if self.task == "classification" else 0
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
+        labels = self.classes or tuple(range(self.n_classes))
+        return tuple(x if isinstance(x, str) else f"class {x}" for x in labels)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the columns of ``coef``: features, for several scores with the class before."""
+        if self.outputs == 1:
+            return self.feature_names
+        return tuple(
+            f"{name}: {feature}" for name in self.class_names[1:] for feature in self.feature_names
+        )
 
     def margins(self, X: ArrayLike) -> FloatArray:
         """Linear score of every model for every row, before the link.
@@ -101,9 +151,15 @@ class ModelBlock:
 
         Returns
         -------
-        ndarray of shape (n_draws, n_rows)
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            The first class of a softmax link has the score 0.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not finite or have another number of columns than the models.
         """
-        return linear_scores(self.coef, X, self.row_norm)
+        return self._margins(self.coef, X)
 
     def scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of every model for every row.
@@ -114,15 +170,14 @@ class ModelBlock:
 
         Returns
         -------
-        ndarray of shape (n_draws, n_rows)
-            Probability of the positive class, or the predicted target.
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            Probability of the positive class or of each class, the predicted target, or, for a
+            sign link, which knows no probabilities, 1.0 for the positive class and 0.0.
         """
-        return predict_rows(
-            self.coef, X, link=self.link, row_norm=self.row_norm, target_bounds=self.target_bounds
-        )
+        return self._scores(self.coef, X)
 
     def labels(self, X: ArrayLike) -> NDArray[np.int_]:
-        """Class 0 or 1 that every model gives to every row, at probability ½.
+        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
 
         Parameters
         ----------
@@ -137,9 +192,21 @@ class ModelBlock:
         TypeError
             For a regression set.
         """
-        if self.link != "logistic":
+        if self.task != "classification":
             raise TypeError("labels need a classification set; use scores for regression")
-        return (self.scores(X) > 0.5).astype(int)
+        scores = self.scores(X)
+        return np.asarray(
+            scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
+        )
+
+    def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        scores = linear_scores(coef, X, self.row_norm, self.outputs)
+        if self.link != "softmax":
+            return scores[..., 0]
+        return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
+
+    def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        return _LINKS[self.link](self._margins(coef, X), self.target_bounds)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,7 +264,7 @@ class RashomonSet(ModelBlock):
 
     @property
     def best(self) -> FloatArray:
-        """Parameters (n_features + 1,) of the certified best model."""
+        """Parameters (n_parameters,) of the certified best model."""
         return self.minimum.theta
 
     @property
@@ -213,14 +280,8 @@ class RashomonSet(ModelBlock):
         return float(np.mean(inside)) if self.n_draws else float("nan")
 
     def best_scores(self, X: ArrayLike) -> FloatArray:
-        """Prediction (n_rows,) of the certified best model, as in :meth:`scores`."""
-        return predict_rows(
-            self.best[None, :],
-            X,
-            link=self.link,
-            row_norm=self.row_norm,
-            target_bounds=self.target_bounds,
-        )[0]
+        """Prediction of the certified best model, as in :meth:`scores` without the first axis."""
+        return np.asarray(self._scores(self.best[None, :], X)[0])
 
     def to_arviz(self, n_chains: int = 1) -> "DataTree":
         """Draws and losses in ArviZ's container.  Curator: what it shows is not private.
@@ -264,7 +325,7 @@ class RashomonSet(ModelBlock):
         return to_data_tree(
             chains,
             losses=self.losses.reshape(-1, n_chains).T,
-            names=self.feature_names,
+            names=self.parameter_names,
             attributes={
                 "psi": self.psi,
                 "beta": self.beta,
@@ -293,52 +354,50 @@ class RashomonSet(ModelBlock):
             link=self.link,
             row_norm=self.row_norm,
             target_bounds=self.target_bounds,
+            classes=self.classes,
             plan=self.plan,
             guarantee=self.guarantee,
         )
 
 
-def predict_rows(
-    coef: FloatArray,
-    X: ArrayLike,
-    *,
-    link: str,
-    row_norm: float,
-    target_bounds: Sequence[float],
-) -> FloatArray:
-    """Predictions (k, n_rows) of models (k, n_features + 1), rows shortened to ``row_norm``.
+def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float, outputs: int = 1) -> FloatArray:
+    """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows shortened to ``row_norm``.
 
-    Examples
-    --------
-    >>> model = np.array([[2.0, 0.5]])
-    >>> predict_rows(model, [[0.25]], link="identity", row_norm=1.0, target_bounds=(0.0, 10.0))
-    array([[10.]])
-    """
-    scores = linear_scores(coef, X, row_norm)
-    if link == "logistic":
-        return np.asarray(expit(scores))
-    low, high = target_bounds
-    return (low + high) / 2 + scores * ((high - low) / 2)
-
-
-def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float) -> FloatArray:
-    """θ·(x, 1) of models (k, n_features + 1) for rows shortened to ``row_norm``; (k, n_rows).
+    Returns shape (k, n_rows, outputs).
 
     Raises
     ------
     ValueError
-        If the rows have another number of columns than the models.
+        If the rows are not finite or have another number of columns than the models.
 
     Examples
     --------
-    >>> linear_scores(np.array([[2.0, 0.5]]), [[0.25], [10.0]], row_norm=1.0)
-    array([[1. , 2.5]])
+    >>> linear_scores(np.array([[2.0, 0.5]]), [[0.25], [10.0]], row_norm=1.0).tolist()
+    [[[1.0], [2.5]]]
     """
     rows = np.asarray(X, dtype=float)
-    if rows.ndim != 2 or rows.shape[1] != coef.shape[1] - 1:
-        raise ValueError(f"X must have shape (n_rows, {coef.shape[1] - 1}), got {rows.shape}")
+    width = coef.shape[1] // outputs
+    if rows.ndim != 2 or rows.shape[1] != width - 1:
+        raise ValueError(f"X must have shape (n_rows, {width - 1}), got {rows.shape}")
+    if not np.isfinite(rows).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
     clipped, _ = clip_rows(rows, row_norm)
-    return np.asarray(coef @ add_intercept(clipped).T)
+    scores = coef.reshape(-1, width) @ add_intercept(clipped).T
+    return np.asarray(scores.reshape(len(coef), outputs, len(rows)).swapaxes(1, 2))
+
+
+def _to_targets(margins: FloatArray, bounds: Sequence[float]) -> FloatArray:
+    low, high = bounds
+    return (low + high) / 2 + margins * ((high - low) / 2)
+
+
+_LINKS: dict[str, Callable[[FloatArray, Sequence[float]], FloatArray]] = {
+    "logistic": lambda margins, _: np.asarray(expit(margins)),
+    "sign": lambda margins, _: (margins > 0).astype(float),
+    "softmax": lambda margins, _: np.asarray(softmax(margins, axis=-1)),
+    "identity": _to_targets,
+}
 
 
 def _frozen(values: FloatArray) -> FloatArray:

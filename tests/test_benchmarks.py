@@ -16,8 +16,9 @@ RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio")
 NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
 
 
-def smooth_target() -> GibbsTarget:
-    return GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
+def small_race(lazy: bool = False) -> peers.Race:
+    target = GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
+    return peers.Race(target, np.zeros((5, 8)), peers.STEP_SIZE, lazy)
 
 
 @pytest.fixture
@@ -25,6 +26,8 @@ def peer_process(monkeypatch):
     """Stand in for the process with jax: returns what a test puts in ``says``."""
     monkeypatch.setattr(peers, "PYTHON", Path(__file__))
     monkeypatch.setattr(langevin, "SIZES", [(500, 5, 8)])
+    monkeypatch.setattr(langevin, "LAZY_SIZES", [(500, 5, 8), (500, 5, 16)])
+    monkeypatch.setattr(peers, "MIDDLE_CHAINS", 8)
     says = {"differences": NO_DIFFERENCE, "returncode": 0, "stderr": "", "commands": []}
 
     def run(command, **options):
@@ -57,28 +60,36 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     monkeypatch.setattr(scaling, "ROWS", (1_000, 2_000))
     bench.main()
     written = json.loads(bench.RESULTS.read_text())
-    assert set(written) == {"machine", "exact", "langevin", "peers", "n_slope"}
+    assert set(written) == {
+        *("machine", "exact", "langevin", "lazy", "peers"),
+        *("blackjax_ratio", "xla_ratio", "lazy_speedup", "n_slope"),
+    }
     assert [entry["boundary"] for entry in written["exact"]] == [False, True]
     assert all(0 < entry["acceptance"] <= 1 for entry in written["exact"])
-    assert written["langevin"][0]["chain_steps_per_second"] > 0
-    assert written["peers"]["sizes"][0]["blackjax_ratio"] > 0
+    assert [entry["dtype"] for entry in written["langevin"]] == ["float32", "float64"]
+    assert all(entry["fraction_of_products"] > 0 for entry in written["langevin"])
+    assert written["blackjax_ratio"] == written["peers"]["thresholded"][0]["blackjax_ratio"] > 0
+    assert written["xla_ratio"] == written["peers"]["sizes"][0]["xla_ratio"] > 0
+    assert written["lazy_speedup"] == written["lazy"][-1]["lazy_speedup"] > 0
     printed = capsys.readouterr().out
-    assert "slope of cost against rows" in printed
+    assert "n_slope: " in printed and "lazy_speedup: " in printed
     assert "xla_ratio" in printed
 
 
 def test_a_ratio_is_our_speed_over_theirs(peer_process):
     result = peers.measure(0.01)
-    (entry,) = result["sizes"]
-    step = entry["K"] / entry["chain_steps_per_second"]
-    assert entry["xla_ratio"] == pytest.approx(1.0 / step, rel=1e-3)
-    assert entry["blackjax_ratio"] == pytest.approx(2.0 / step, rel=1e-3)
-    assert entry["mala_ratio"] == pytest.approx(4.0 / step, rel=1e-3)
-    assert entry["loop_ratio"] > 0
+    assert [entry["dtype"] for entry in result["sizes"]] == ["float32", "float64"]
+    assert [entry["dtype"] for entry in result["thresholded"]] == ["float32", "float64"]
+    for entry in result["sizes"] + result["thresholded"]:
+        step = entry["K"] / entry["chain_steps_per_second"]
+        assert entry["xla_ratio"] == pytest.approx(1.0 / step, rel=2e-3)
+        assert entry["blackjax_ratio"] == pytest.approx(2.0 / step, rel=2e-3)
+        assert entry["mala_ratio"] == pytest.approx(4.0 / step, rel=2e-3)
+        assert entry["loop_ratio"] > 0
+        assert entry["why_null"] is None
     assert result["versions"] == {"jax": "0"}
-    assert entry["why_null"] is None
     dtypes = [command[command.index("--dtype") + 1] for command in peer_process["commands"]]
-    assert dtypes == ["float64", "float32"]
+    assert dtypes == ["float32", "float64"] * 2
 
 
 @pytest.mark.parametrize(
@@ -87,15 +98,14 @@ def test_a_ratio_is_our_speed_over_theirs(peer_process):
         ({"returncode": 1, "stderr": "Traceback\nModuleNotFoundError: no jax\n"}, "no jax"),
         ({"returncode": -9}, "exit status -9"),
         ({"returncode": "slow"}, "took longer"),
-        ({"differences": {**NO_DIFFERENCE, "gradient": 0.1}}, "gradient of a peer differs"),
+        ({"differences": {**NO_DIFFERENCE, "gradient": 1.0}}, "gradient of a peer differs"),
         ({"differences": {**NO_DIFFERENCE, "energy": float("nan")}}, "energy of a peer differs"),
     ],
 )
 def test_a_peer_that_fails_or_computes_something_else_has_no_ratio(peer_process, setting, reason):
     peer_process.update(setting)
-    (entry,) = peers.measure(0.01)["sizes"]
+    entry = peers.measure(0.01)["sizes"][0]
     assert [entry[name] for name in RATIOS] == [None] * 3
-    assert [entry[f"{name}_peers_in_float32"] for name in RATIOS] == [None] * 3
     assert reason in entry["why_null"]
     assert entry["loop_ratio"] > 0
     assert entry["chain_steps_per_second"] > 0
@@ -110,14 +120,14 @@ def test_peers_that_are_not_installed_leave_nulls_and_the_rest_is_measured(
     assert result["sizes"][0]["xla_ratio"] is None
     assert result["sizes"][0]["loop_ratio"] > 0
     assert peer_process["commands"] == []
-    bench._print_peers(result["sizes"])
+    bench._print_peers(result)
     assert "null because float64: the peers are not installed" in capsys.readouterr().out
 
 
 def test_peers_are_compared_inside_on_the_edge_and_outside_of_the_rashomon_set():
-    arrays = peers.peer_arrays(smooth_target(), chains=8)
+    arrays = peers.peer_arrays(small_race())
     energy = arrays["energy"]
-    quadratic = peers.BETA * peers.WIDTH / 2
+    quadratic = peers.BETA * arrays["width"] / 2
     for part in (energy == 0, (energy > 0) & (energy < quadratic), energy > quadratic):
         assert part.sum() >= 3
     assert np.linalg.norm(arrays["theta"], axis=0).max() < arrays["radius"]
@@ -127,7 +137,7 @@ def test_peers_are_compared_inside_on_the_edge_and_outside_of_the_rashomon_set()
 
 def test_the_arrays_describe_the_target_in_full():
     """Energy and gradient written down once more, from the arrays alone."""
-    arrays = peers.peer_arrays(smooth_target(), chains=8)
+    arrays = peers.peer_arrays(small_race())
     loss = np.logaddexp(0.0, arrays["rows"] @ arrays["theta"]).mean(0)
     beyond = loss - arrays["minimum"] - arrays["psi"]
     width = arrays["width"]
@@ -136,9 +146,9 @@ def test_the_arrays_describe_the_target_in_full():
 
 
 def test_the_loop_over_models_follows_the_same_gradient():
-    target = smooth_target()
-    arrays = peers.peer_arrays(target, chains=8)
-    gradient = peers.gradient_of_one(target)
+    race = small_race()
+    arrays = peers.peer_arrays(race)
+    gradient = peers.gradient_of_one(race.target)
     one_by_one = np.transpose([gradient(theta) for theta in arrays["theta"].T])
     np.testing.assert_allclose(one_by_one, arrays["gradient"], atol=1e-9)
 
@@ -150,3 +160,10 @@ def test_the_package_asks_for_no_peer():
     for file in ("pyproject.toml", "environment.yml", "constraints.txt"):
         text = (peers.ROOT / file).read_text(encoding="utf-8")
         assert not [name for name in names if name in text]
+
+
+def test_chains_at_home_are_mostly_inside():
+    target, first = langevin.at_home(2_000, 5, 64)
+    assert first.shape == (5, 64)
+    inside = target.problem.value(first) <= target.problem.minimum.value + target.psi
+    assert inside.mean() > 0.85

@@ -104,8 +104,8 @@ def test_ridge_reads_no_row() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"n": 0}, "n and p must be at least 1"),
-        ({"p": 0}, "n and p must be at least 1"),
+        ({"n": 0}, "must be a whole number, at least 1"),
+        ({"p": 0}, "must be a whole number, at least 1"),
         ({"row_bound": 0.0}, "row_bound must be"),
         ({"row_bound": math.inf}, "row_bound must be"),
         ({"row_bound": math.nan}, "row_bound must be"),

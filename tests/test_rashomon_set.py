@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.losses import ALL_LOSSES
 from rashomon_explorer.minimum import Minimum
 from rashomon_explorer.privacy import Guarantee, Plan, bounded_range, no_guarantee, plan
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -136,6 +137,78 @@ def test_regression_scores_are_mapped_to_the_targets() -> None:
     assert np.allclose(models.scores(rows), 20 + 10 * models.margins(rows))
     with pytest.raises(TypeError, match="use scores for regression"):
         models.labels(rows)
+
+
+@pytest.mark.parametrize(
+    ("link", "task"),
+    [
+        ("logistic", "classification"),
+        ("sign", "classification"),
+        ("softmax", "classification"),
+        ("identity", "regression"),
+    ],
+)
+def test_every_link_of_a_loss_has_its_task(link: str, task: str) -> None:
+    assert make(link=link).task == make(link=link).release().task == task
+    assert {make_loss().link for make_loss in ALL_LOSSES.values()} <= {
+        *("logistic", "sign", "softmax", "identity")
+    }
+    assert make(link=link).n_classes == (0 if task == "regression" else 2)
+
+
+def test_a_sign_link_knows_labels_and_no_probabilities() -> None:
+    models, rows = make(link="sign"), [[0.6, 0.8], [0.1, -0.2]]
+    assert np.array_equal(models.scores(rows), (models.margins(rows) > 0).astype(float))
+    assert np.array_equal(models.labels(rows), models.scores(rows).astype(int))
+
+
+def test_several_classes_by_hand() -> None:
+    coef = np.array([[1.0, 2.0, 0.5, 0.0, -1.0, 0.25]])
+    models = make(coef=coef, losses=np.array([0.5]), link="softmax", classes=("a", "b", "c"))
+    rows = [[0.6, 0.8], [-3.0, -4.0], [0.1, -0.2]]
+    short = [[0.6, 0.8], [-0.6, -0.8], [0.1, -0.2]]
+    margins = np.array([[0.0, x[0] + 2 * x[1] + 0.5, -x[1] + 0.25] for x in short])
+    assert np.allclose(models.margins(rows), margins[None])
+    assert np.allclose(models.scores(rows), softmax(margins, axis=1)[None])
+    assert np.array_equal(models.labels(rows), margins.argmax(axis=1)[None])
+    assert models.outputs == 2
+    assert models.parameter_names == (
+        *("b: age", "b: income", "b: intercept"),
+        *("c: age", "c: income", "c: intercept"),
+    )
+    assert make(coef=coef, losses=np.array([0.5]), link="softmax").class_names[2] == "class 2"
+    public = models.release()
+    assert public.classes == ("a", "b", "c")
+    assert np.array_equal(public.scores(rows), models.scores(rows))
+    best = replace(models, minimum=replace(models.minimum, theta=coef[0]))
+    assert np.allclose(best.best_scores(rows), models.scores(rows)[0])
+    assert list(best.to_arviz()["posterior"].coords["parameter"].values) == [
+        *models.parameter_names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"link": "probit"}, "link must be one of .*'softmax'.*, got 'probit'"),
+        ({"coef": np.zeros((4, 2))}, r"coef must have shape \(n_draws, 3\), .* got \(4, 2\)"),
+        ({"coef": np.zeros((4, 6))}, r"coef must have shape \(n_draws, 3\)"),
+        ({"coef": np.zeros((4, 5)), "link": "softmax"}, "feature name and class but the first"),
+        ({"classes": (0, 1, 2)}, "3 labels are given for 2 classes"),
+        ({"classes": (0, 1), "link": "identity"}, "2 labels are given for 0 classes"),
+    ],
+)
+def test_parts_that_do_not_suit_each_other_are_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(**change)
+
+
+@pytest.mark.parametrize("strange", [math.nan, math.inf])
+def test_rows_that_are_not_finite_are_refused_by_place(strange: float) -> None:
+    with pytest.raises(ValueError, match=r"X holds NaN or infinity at \(1, 0\)"):
+        make().scores([[0.0, 0.0], [strange, 1.0]])
 
 
 @pytest.mark.parametrize("rows", [[[1.0]], [[1.0, 2.0, 3.0]], [1.0, 2.0], np.zeros((2, 2, 2))])

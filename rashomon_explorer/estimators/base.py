@@ -1,7 +1,9 @@
 """What the two estimators share: plan, reserve, draw, commit."""
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,11 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer.constants import row_bound
+from rashomon_explorer.constants import Constants, row_bound
+from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.warn import warn_if_clipped
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, Plan, plan
+from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, Plan, plan, plan_path
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
@@ -32,15 +36,17 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
     _loss: ClassVar[str]
 
+    # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or under more ridge, they would be
+    # nothing but that rounding.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "sampler": [StrOptions(set(SAMPLERS))],
-        "radius": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 2.0**-20, None, closed="left")],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
     }
@@ -88,17 +94,53 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         ValueError
             If a parameter is out of range.
         """
-        return plan(
+        return self._planned(n_samples, n_features, get_loss(self._loss))
+
+    def constants(self, n_samples: int, n_features: int) -> Constants:
+        """Public constants of the problem that so many rows pose; reads none.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public.
+
+        Returns
+        -------
+        Constants
+            What the theorems in :mod:`rashomon_explorer.bounds` ask for: L, M, m and osc.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return self._constants(n_samples, n_features, get_loss(self._loss))
+
+    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        make: Callable[..., Plan] = plan
+        if self.sampler == "langevin":
+            make = partial(plan_path, ledger=self.ledger is not None)
+        return make(
             n_samples,
-            n_features + 1,
+            (n_features + 1) * loss.outputs,
             self.psi,
-            loss=self._loss,
+            loss=loss,
             radius=self.radius,
             row_norm=row_bound(self.row_norm, intercept=True),
             ridge=self.ridge,
             epsilon=self.epsilon,
             delta=self.delta,
             n_draws=self.n_draws,
+        )
+
+    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
+        return Constants.of(
+            loss,
+            n=n_samples,
+            p=(n_features + 1) * loss.outputs,
+            domain=Ball(self.radius),
+            row_bound=row_bound(self.row_norm, intercept=True),
+            ridge=self.ridge,
         )
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
@@ -113,13 +155,13 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_draws, n_samples)
             Class labels, or predicted targets.
         """
-        rows = self._checked(X)
-        return self._predictions(self.rashomon_set_.scores(rows))
+        return self._predictions(self._scores(X))
 
     def decision_spread(self, X: ArrayLike) -> FloatArray:
         """How far the drawn models disagree about each row.
 
-        The standard deviation over the draws of the predicted probability or target; with it
+        The standard deviation over the draws of the predicted target or probability, that of
+        the class about which they disagree most; with two classes both have the same. With it
         one decides or abstains (§1.2 of Ganesh et al. 2023).
 
         Parameters
@@ -132,8 +174,12 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             In units of the prediction; the population form (divided by n_draws), so that one
             draw has spread 0.
         """
+        spread = self._scores(X).std(axis=0)
+        return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
+
+    def _scores(self, X: ArrayLike) -> FloatArray:
         rows = self._checked(X)
-        return np.asarray(self.rashomon_set_.scores(rows).std(axis=0))
+        return self.rashomon_set_.scores(rows)
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
         raise TypeError(f"{type(self).__name__} must say what a score means")
@@ -145,17 +191,21 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _fit_set(self, X: FloatArray, targets: FloatArray, **public: Any) -> None:
+    def _fit_set(
+        self, X: FloatArray, targets: FloatArray, *, loss: Loss | None = None, **public: Any
+    ) -> None:
         """Plan, reserve, draw, commit; only then set the fitted attributes, ``public`` too."""
-        planned = self.plan(*X.shape)
-        sampler = SAMPLERS[self.sampler]()
+        loss = get_loss(self._loss) if loss is None else loss
+        n_samples, n_features = X.shape
+        planned = self._planned(n_samples, n_features, loss)
+        sampler = SAMPLERS[self.sampler](planned)
         guarantee = self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
         charge = self._reserve(guarantee, planned)
         problem = Problem(
             X,
             targets,
-            loss=self._loss,
+            loss=loss,
             radius=self.radius,
             row_norm=self.row_norm,
             ridge=self.ridge,
@@ -163,11 +213,13 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         warn_if_clipped(problem.clipped_share, self.row_norm)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            models = self._rashomon_set(problem, planned, guarantee, draws)
+            models = self._rashomon_set(
+                problem, planned, guarantee, draws, public.get("classes_", ())
+            )
             return {**public, **self._attributes(models)}
 
         reporter = DrawReporter(self, context, attributes)
-        target = GibbsTarget(problem, planned.beta, self.psi)
+        target = GibbsTarget(problem, planned.beta, self.psi, planned.threshold)
         draws = collect(sampler, target, self.n_draws, self._generator(), reporter)
         if charge is not None:
             charge.commit()
@@ -195,7 +247,9 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
                 "n": planned.n,
                 "p": planned.p,
                 "beta": planned.beta,
-                "eta": planned.eta,
+                # A path has no pure price.
+                **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
+                "loss": planned.loss,
                 **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
                 **{k: getattr(self, k) for k in ("sampler", "radius", "row_norm", "ridge")},
             },
@@ -208,11 +262,18 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         return np.random.default_rng(np.random.SeedSequence(seed.tolist()))
 
     def _rashomon_set(
-        self, problem: Problem, planned: Plan, guarantee: Guarantee, draws: Draws
+        self,
+        problem: Problem,
+        planned: Plan,
+        guarantee: Guarantee,
+        draws: Draws,
+        classes: Sequence[Any],
     ) -> RashomonSet:
+        n_features = problem.p // problem.loss.outputs - 1
         return RashomonSet(
             coef=draws.coef,
-            feature_names=(*self._names(problem.p - 1), "intercept"),
+            feature_names=(*self._names(n_features), "intercept"),
+            classes=tuple(np.asarray(classes).tolist()),
             link=problem.loss.link,
             row_norm=self.row_norm,
             target_bounds=self._target_bounds(),
@@ -230,13 +291,13 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         return [str(name) for name in names]
 
     def _attributes(self, models: RashomonSet) -> dict[str, Any]:
-        mean = models.coef.mean(axis=0)
         return {
             "rashomon_set_": models,
             "guarantee_": models.guarantee,
             "plan_": models.plan,
-            **self._mean_model(mean),
+            **self._mean_model(models.coef.mean(axis=0).reshape(models.outputs, -1)),
         }
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of the mean model (outputs, n_features + 1)."""
         raise TypeError(f"{type(self).__name__} must say what its mean model is")

@@ -1,30 +1,38 @@
 """Private draws of linear classifiers from a Rashomon set."""
 
 import os
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit
+from scipy.special import log_expit, log_softmax, logsumexp
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
-from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
+from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
+from rashomon_explorer.privacy import Guarantee, Ledger, Plan
+from rashomon_explorer.samplers import Sampler
 
 FloatArray = NDArray[np.float64]
+
+_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 class RashomonClassifier(ClassifierMixin, BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
-    logistic loss of rows shortened to ``row_norm`` (Theorem 2.1 of Ganesh, Thakurta and
-    Upadhyay, COLT 2023). The temperature follows from the total price: all ``n_draws`` draws of
-    one fit together are (``epsilon``, ``delta``)-DP for replacing one row.
+    logistic loss, for three or more classes the cross-entropy, of rows shortened to ``row_norm``
+    (Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023). The temperature follows from the
+    total price: all ``n_draws`` draws of one fit together are (``epsilon``, ``delta``)-DP for
+    replacing one row.
 
     Parameters
     ----------
@@ -36,17 +44,24 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Total δ of one fit; 0 asks for pure DP.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "finite_grid", "hit_and_run", "mala"}, default="exact"
+    sampler : {"exact", "finite_grid", "hit_and_run", "langevin", "mala"}, default="exact"
         ``"exact"`` and, for at most three parameters, ``"finite_grid"`` have the guarantee.
         ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
         as ``"exact"``; both are for the curator only and carry no guarantee.
+        ``"langevin"`` runs a noisy gradient chain for each draw, for δ > 0: its price is that of
+        the chain's whole path, and far more than an exact draw's.
     radius : float, default=4.0
-        Radius of the ball of models, the intercept included.
+        Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss.
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
+    classes : array-like, default=None
+        Every label that may occur, declared as public knowledge; a declared class may lack rows.
+        With None the labels found in ``y`` are treated as public: models and guarantee then
+        reveal which ones occur, the guarantee compares only tables in which the same ones do,
+        and it says so.
     ledger : str, path or Ledger, default=None
         Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
         again. A path without a ledger gets one that records and has no budget.
@@ -62,12 +77,13 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Privacy of all draws together: ``guarantee_.epsilon(delta)``.
     plan_ : Plan
         What was known before the rows were read.
-    coef_ : ndarray of shape (1, n_features)
-        Coefficients of the mean model.
-    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients of the mean model; with three or more classes a row for each, the first of
+        which is 0: its class is what the others are compared with.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept of the mean model.
-    classes_ : ndarray of shape (2,)
-        Class labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in order; of two, the second is the positive class.
     n_features_in_ : int
         Number of features.
 
@@ -85,9 +101,21 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     (20, 11)
     >>> clf.guarantee_.epsilon(delta=1e-6) <= 4.0
     True
+
+    Three classes, declared:
+
+    >>> clf = RashomonClassifier(epsilon=50.0, classes=["low", "mid", "high"], random_state=0)
+    >>> X, y = [[0.9], [0.0], [-0.9]] * 60, ["high", "mid", "low"] * 60
+    >>> clf.fit(X, y).predict_proba(X).shape, clf.rashomon_set_.parameter_names
+    ((180, 3), ('low: x0', 'low: intercept', 'mid: x0', 'mid: intercept'))
     """
 
     _loss = "logistic"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRashomon._parameter_constraints,
+        "classes": ["array-like", None],
+    }
 
     def __init__(
         self,
@@ -100,6 +128,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         radius: float = 4.0,
         row_norm: float = 1.0,
         ridge: float = 0.0,
+        classes: ArrayLike | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -115,6 +144,49 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
             ledger=ledger,
             random_state=random_state,
         )
+        self.classes = classes
+
+    def plan(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Plan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public.
+        n_classes : int, optional
+            Number of classes, public too; by default that of ``classes``, or 2.
+
+        Returns
+        -------
+        Plan
+            Temperature, price of a draw, guaranteed hit rate and excess bound.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return self._planned(n_samples, n_features, self._loss_of(n_classes))
+
+    def constants(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Constants:
+        """Public constants of the problem that so many rows pose; reads none.
+
+        Parameters
+        ----------
+        n_samples, n_features, n_classes : int
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Constants
+            What the theorems in :mod:`rashomon_explorer.bounds` ask for: L, M, m and osc.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return self._constants(n_samples, n_features, self._loss_of(n_classes))
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -125,7 +197,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Two classes.
+            Labels of two or more classes.
 
         Returns
         -------
@@ -142,14 +214,16 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        classes = np.unique(labels)
-        _check_binary(classes, labels)
-        targets = np.where(labels == classes[1], 1.0, -1.0)
-        self._fit_set(rows, targets, classes_=classes)
+        declared = None if self.classes is None else declared_classes(self.classes)
+        classes = found_classes(labels) if declared is None else declared
+        codes = class_codes(labels, classes)
+        loss = self._loss_of(len(classes))
+        targets = codes if loss.link == "softmax" else 2 * codes - 1
+        self._fit_set(rows, targets, loss=loss, classes_=classes)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class whose mean probability over the draws is the larger.
+        """Class whose mean probability over the draws is the largest.
 
         Parameters
         ----------
@@ -159,7 +233,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._predictions(self._mean_probability(X))
+        return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Mean over the draws of each class's probability.
@@ -170,13 +244,13 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
         """
-        positive = self._mean_probability(X)
-        return np.column_stack([1 - positive, positive])
+        mean = np.asarray(self._scores(X).mean(axis=0))
+        return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the mean probability of the positive class.
+        """Log odds of the positive class's mean probability, or the log of each class's.
 
         Parameters
         ----------
@@ -184,32 +258,41 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
+            Finite also where a probability rounds to 0 or 1.
         """
-        return np.asarray(logit(self._mean_probability(X)))
+        rows = self._checked(X)
+        margins = self.rashomon_set_.margins(rows)
+        if margins.ndim == 3:
+            return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
+        return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))
 
     def __sklearn_tags__(self) -> Tags:
-        """Two classes only."""
+        """At the default price a few hundred rows of three classes are not always told apart."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
         return tags
 
-    def _mean_probability(self, X: ArrayLike) -> FloatArray:
-        rows = self._checked(X)
-        return np.asarray(self.rashomon_set_.scores(rows).mean(axis=0))
+    def _loss_of(self, n_classes: int | None) -> Loss:
+        if n_classes is None:
+            n_classes = 2 if self.classes is None else len(declared_classes(self.classes))
+        return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+
+    def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
+        guarantee = super()._guarantee(planned, sampler)
+        if self.classes is not None:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, _CLASSES_ARE_PUBLIC))
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        return np.asarray(self.classes_[(scores > 0.5).astype(int)])
+        codes = scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
+        return np.asarray(self.classes_[codes])
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
-        return {"coef_": mean[None, :-1], "intercept_": mean[-1:]}
+        every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])
+        return {"coef_": every[:, :-1], "intercept_": every[:, -1]}
 
 
-def _check_binary(classes: NDArray[Any], y: NDArray[Any]) -> None:
-    if len(classes) == 1:
-        raise ValueError(f"y holds one class, {classes[0]!r}: two classes are needed")
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}; choose one class against the rest"
-        )
+def _log_mean(logs: FloatArray) -> FloatArray:
+    """Log of the mean over the first axis of what ``logs`` are the logarithms of."""
+    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))

@@ -32,14 +32,14 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         Total δ of one fit; 0 asks for pure DP.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "finite_grid", "hit_and_run", "mala"}, default="exact"
+    sampler : {"exact", "finite_grid", "hit_and_run", "langevin", "mala"}, default="exact"
         As for :class:`RashomonClassifier`.
     radius : float, default=2.0
         Radius of the ball of models, for mapped targets, the intercept included.
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss.
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
     ledger : str, path or Ledger, default=None
@@ -138,7 +138,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         """
         rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         low, high = self._target_bounds()
-        mapped = (np.asarray(targets, dtype=float) - (low + high) / 2) / ((high - low) / 2)
+        held = np.clip(np.asarray(targets, dtype=float), low, high)  # or mapping may overflow
+        mapped = (held - (low + high) / 2) / ((high - low) / 2)
         self._fit_set(rows, mapped)
         return self
 
@@ -153,8 +154,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         -------
         ndarray of shape (n_samples,)
         """
-        rows = self._checked(X)
-        return np.asarray(self.rashomon_set_.scores(rows).mean(axis=0))
+        return np.asarray(self._scores(X).mean(axis=0))
 
     def __sklearn_tags__(self) -> Tags:
         """Default settings cannot fit a target beyond [−1, 1] on few rows."""
@@ -164,7 +164,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
 
     def _target_bounds(self) -> tuple[float, float]:
         bounds = np.asarray(self.target_bounds, dtype=float)
-        if bounds.shape != (2,) or not np.isfinite(bounds).all() or bounds[0] >= bounds[1]:
+        wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
+        if not wide or not np.isfinite(bounds).all():
             raise ValueError(
                 f"target_bounds must be (low, high) with low < high, got {self.target_bounds!r}"
             )
@@ -175,5 +176,5 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         low, high = self._target_bounds()
-        half = (high - low) / 2
-        return {"coef_": mean[:-1] * half, "intercept_": (low + high) / 2 + float(mean[-1]) * half}
+        half, (coef,) = (high - low) / 2, mean
+        return {"coef_": coef[:-1] * half, "intercept_": (low + high) / 2 + float(coef[-1]) * half}

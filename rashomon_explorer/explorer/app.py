@@ -11,8 +11,10 @@ import ipywidgets
 import pandas as pd
 from sklearn.utils import Bunch
 
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.cards import (
+    BoundsCard,
     BudgetCard,
     CloudCard,
     FigureCard,
@@ -103,6 +105,7 @@ class Explorer:
             "coefficients": CloudCard,
             "importance": SpreadCard,
             "people": PeopleCard,
+            "bounds": BoundsCard,
             "plan": PlanCard,
             "budget": BudgetCard,
         }
@@ -181,6 +184,11 @@ class Explorer:
     def plan(self) -> Plan | None:
         """What the sliders' settings buy, or None without data."""
         return self.state.plan
+
+    @property
+    def constants(self) -> Constants | None:
+        """Public constants of the draws on screen, of the settings before there are any."""
+        return self.session.constants
 
     @property
     def ledger(self) -> Ledger | None:

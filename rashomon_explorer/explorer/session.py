@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators import (
     PublicBoundsScaler,
     RashomonClassifier,
@@ -27,7 +28,10 @@ HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""
 
 _NO_DATA = "there is no data set yet: choose one under Data"
-_ESTIMATORS = {"classification": RashomonClassifier, "regression": RashomonRegressor}
+_ESTIMATORS: dict[str, Any] = {
+    "classification": RashomonClassifier,
+    "regression": RashomonRegressor,
+}
 _USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
 
 
@@ -65,6 +69,7 @@ class Session:
         self._scaler: Any = None
         self._scaled: Any = None
         self._ledger_path: Path | None = None
+        self._drawn: Constants | None = None
         state.observe(lambda _: self.replan(), [*SETTINGS])
         state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
 
@@ -80,6 +85,11 @@ class Session:
         models = self.state.rashomon_set
         return None if models is None else models.guarantee
 
+    @property
+    def constants(self) -> Constants | None:
+        """Public constants of the draws on screen, of the settings before there are any."""
+        return self.state.constants if self.state.rashomon_set is None else self._drawn
+
     def choose(self, data: Bunch) -> None:
         """Take a data set; draws of the one before leave the screen, its ledger stays.
 
@@ -91,15 +101,12 @@ class Session:
         Raises
         ------
         DataError
-            If it has more than two classes: a positive one must be picked first.
+            If it has only one class, or a draw is under way.
         """
         if self.state.busy:
             raise DataError("a draw is under way: wait for it or press Stop")
-        if data.task == "classification" and len(data.classes) != 2:
-            raise DataError(
-                f"{data.name} has {len(data.classes)} classes, expected 2: "
-                "pick one as the positive class"
-            )
+        if data.task == "classification" and len(data.classes) < 2:
+            raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
         state = self.state
         scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
         self.rows = self._scaled = scaler.fit_transform(data.X)
@@ -126,7 +133,8 @@ class Session:
         self._clear()
         self.rows = self._scaler = None
         with self.state.hold_trait_notifications():
-            self.state.data = self.state.plan = self.state.account = self.state.alert = None
+            self.state.data = self.state.plan = self.state.constants = None
+            self.state.account = self.state.alert = None
         self.say("No data yet.")
 
     def _clear(self) -> None:
@@ -156,6 +164,7 @@ class Session:
         known = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
+        self._drawn = _constants_of(last)
         with state.hold_trait_notifications():
             for name in set(SETTINGS) & set(known):
                 setattr(state, name, known[name])
@@ -189,6 +198,8 @@ class Session:
         settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
         if state.data.target_bounds is not None:
             settings["target_bounds"] = state.data.target_bounds
+        if state.data.classes is not None:
+            settings["classes"] = tuple(range(len(state.data.classes)))
         return kind(**settings, ledger=None if ledger is None else str(ledger))
 
     def replan(self) -> Plan | None:
@@ -204,7 +215,9 @@ class Session:
             return None
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
-        state.plan = self.make_estimator().plan(*state.data.X.shape)
+        estimator = self.make_estimator()
+        state.constants = estimator.constants(*state.data.X.shape)
+        state.plan = estimator.plan(*state.data.X.shape)
         return state.plan
 
     def refresh_account(self) -> Account | None:
@@ -248,6 +261,7 @@ class Session:
         if not state.data.bounds_learnt and account is not None:
             refuse_past_budget(account, plan)
         self.rows = self._scaled
+        self._drawn = estimator.constants(*state.data.X.shape)
         self.job = DrawJob(estimator, self.rows, state.data.y)
         with state.hold_trait_notifications():
             state.alert = None
@@ -329,3 +343,9 @@ class Session:
     def say(self, message: str) -> None:
         """Write the status line."""
         self.state.message = message
+
+
+def _constants_of(fitted: Any) -> Constants:
+    rows: int = fitted.plan_.n
+    classes = {"n_classes": len(fitted.classes_)} if hasattr(fitted, "classes_") else {}
+    return fitted.constants(rows, fitted.n_features_in_, **classes)

@@ -46,6 +46,8 @@ class ExplorerState(traitlets.HasTraits):
         Budget that a new ledger will get.
     plan : Plan or None
         What the settings buy, known without reading a row.
+    constants : Constants or None
+        Public constants of the problem that the settings pose; the ridge changes no plan.
     account : Account or None
         The ledger as last read.
     rashomon_set : RashomonSet or None
@@ -79,6 +81,7 @@ class ExplorerState(traitlets.HasTraits):
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
     plan = traitlets.Any(None, allow_none=True)
+    constants = traitlets.Any(None, allow_none=True)
     account = traitlets.Any(None, allow_none=True)
     rashomon_set = traitlets.Any(None, allow_none=True)
     drawn_settings = traitlets.Dict()

@@ -20,7 +20,15 @@ def as_models_by_rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers of shape (n_models, n_rows): {error}") from error
+        raise ValueError(
+            f"{name} must be numbers of shape (n_models, n_rows): {error}. For class labels use "
+            "rashomon_set_.labels(X), which are numbers"
+        ) from error
+    if array.ndim == 3:
+        raise ValueError(
+            f"{name} must have shape (n_models, n_rows), got {array.shape}: for several classes "
+            f"choose one, {name}[:, :, k]"
+        )
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
             f"{name} must have shape (n_models, n_rows) with at least one of each, got "

@@ -1,10 +1,12 @@
 """What almost equally good models rely on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.measures.checks import as_models_by_rows
@@ -25,8 +27,8 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a parameter, the intercept last: columns min, q05, median, q95, max, and, for a
-        curator's set, best: the certified best model's.
+        One row a parameter, named by ``models.parameter_names``: columns min, q05, median, q95,
+        max, and, for a curator's set, best: the certified best model's.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> list(coefficient_spread(models.release()).columns)
     ['min', 'q05', 'median', 'q95', 'max']
     """
-    table = importance_spread(models.coef, models.feature_names)
+    table = importance_spread(models.coef, models.parameter_names)
     if isinstance(models, RashomonSet):
         table["best"] = models.best
     return table
@@ -54,16 +56,18 @@ def permutation_importance(
 ) -> FloatArray:
     """Rise of each model's loss when one feature is shuffled between rows.
 
-    Log loss (nats a row) for classification, half the mean squared error for regression, both
-    of the models' predictions; the same shuffles serve every model, so that models can be
-    compared. Evaluated on private rows the result is the curator's.
+    Log loss (nats a row) for classification, the share of wrong labels for models that know no
+    probabilities (a sign link), half the mean squared error for regression; the same shuffles
+    serve every model, so that models can be compared. Evaluated on private rows the result is
+    the curator's.
 
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
-        Labels 0 and 1, or targets.
+        Labels as the models were fitted to (``models.classes``; 0, 1, … if the set does not
+        know them), or targets.
     n_repeats : int, default=5
         Shuffles averaged over.
     random_state : int, RandomState instance or None, default=None
@@ -75,7 +79,7 @@ def permutation_importance(
     Raises
     ------
     ValueError
-        If a shape is wrong, a label is not 0 or 1, or ``n_repeats`` is below 1.
+        If a shape is wrong, a label is not one of the classes, or ``n_repeats`` is below 1.
 
     Examples
     --------
@@ -88,15 +92,15 @@ def permutation_importance(
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}")
     rows = np.asarray(X, dtype=float)
-    targets = np.asarray(y, dtype=float)
+    targets = np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),):
         raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
     if len(rows) == 0:
         raise ValueError("X must have at least one row")
-    if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
+    numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
+    if not (np.isfinite(rows).all() and np.isfinite(numbers).all()):
         raise ValueError("X and y must be finite: remove or impute rows with NaN or infinity")
-    if models.link == "logistic" and not np.isin(targets, (0.0, 1.0)).all():
-        raise ValueError("y must hold the labels 0 and 1, where 1 is the positive class")
+    targets = _targets(models, targets)
     rng = check_random_state(random_state)
     before = _losses(models, rows, targets)
     rise = np.zeros((models.n_draws, rows.shape[1]))
@@ -139,9 +143,42 @@ def importance_spread(importances: ArrayLike, feature_names: Sequence[str]) -> p
     return pd.DataFrame(columns, index=pd.Index(feature_names, name="feature"))
 
 
+def _targets(models: RashomonSet | ReleasedSet, y: NDArray[Any]) -> FloatArray:
+    """Codes 0, 1, … of labels (n_rows,), or targets as they are."""
+    if models.task == "regression":
+        return y.astype(float)
+    code = {label: k for k, label in enumerate(models.classes or range(models.n_classes))}
+    labels, rows = np.unique(y, return_inverse=True)
+    strange = [label for label in labels.tolist() if label not in code]
+    if strange:
+        raise ValueError(f"y must hold the labels {[*code]} of the models, got {strange[0]!r}")
+    return np.array([code[label] for label in labels.tolist()], dtype=float)[rows]
+
+
+def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
+    # From the margins: 1 − p would round a confident model's small p to 0.
+    return np.logaddexp(0.0, np.where(codes == 1, -1.0, 1.0) * margins)
+
+
+def _cross_entropy(margins: FloatArray, codes: FloatArray) -> FloatArray:
+    own = codes.astype(int)[None, :, None]
+    return -np.take_along_axis(log_softmax(margins, axis=-1), own, axis=-1)[..., 0]
+
+
+def _wrong(margins: FloatArray, codes: FloatArray) -> FloatArray:
+    return ((margins > 0) != (codes == 1)).astype(float)
+
+
+_CLASS_LOSSES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "logistic": _log_loss,
+    "softmax": _cross_entropy,
+    "sign": _wrong,
+}
+
+
 def _losses(models: RashomonSet | ReleasedSet, rows: FloatArray, targets: FloatArray) -> FloatArray:
-    if models.link == "logistic":
-        # From the margins: 1 − p would round a confident model's small p to 0.
-        wrong = np.where(targets == 1, -1.0, 1.0) * models.margins(rows)
-        return np.asarray(np.logaddexp(0.0, wrong).mean(axis=1))
+    """Mean loss (n_draws,) of every model."""
+    if models.task == "classification":
+        each = _CLASS_LOSSES[models.link](models.margins(rows), targets)
+        return np.asarray(each.mean(axis=1))
     return np.asarray(((models.scores(rows) - targets) ** 2).mean(axis=1) / 2)

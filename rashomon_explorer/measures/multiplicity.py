@@ -113,6 +113,7 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows)
+        Predicted targets, or probabilities of one class.
 
     Returns
     -------

@@ -4,7 +4,7 @@ Curator plots take a `RashomonSet` and carry an amber band; release plots take a
 carry a green band with the price. Neither takes the other's type.
 """
 
-from rashomon_explorer.plots.bounds import plot_bounds
+from rashomon_explorer.plots.bounds import plot_bounds, plot_promise
 from rashomon_explorer.plots.budget import budget_bar, plot_budget, plot_plan
 from rashomon_explorer.plots.coefficients import (
     default_axes,
@@ -13,6 +13,7 @@ from rashomon_explorer.plots.coefficients import (
 )
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
+from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.spread import (
     plot_coefficient_spread,
     plot_importance,
@@ -21,7 +22,9 @@ from rashomon_explorer.plots.spread import (
 from rashomon_explorer.plots.theme import empty_figure
 
 __all__ = [
+    "GTU",
     "Multiplicity",
+    "Promise",
     "budget_bar",
     "default_axes",
     "empty_figure",
@@ -34,6 +37,9 @@ __all__ = [
     "plot_losses",
     "plot_people",
     "plot_plan",
+    "plot_promise",
     "plot_released_coefficients",
     "plot_released_spread",
+    "promises",
+    "promises_table",
 ]

@@ -18,6 +18,7 @@ from rashomon_explorer.plots.theme import (
     curator_band,
     new_figure,
 )
+from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _POINTS = 241
@@ -51,26 +52,73 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
         If given a `ReleasedSet`, which has no losses.
     """
     rashomon_set = need_curator(rashomon_set, "plot_bounds")
-    p = rashomon_set.plan.p
-    psi, beta = float(rashomon_set.psi), float(rashomon_set.beta)
-    promise = convex_law(p=p, beta=beta, psi=psi)
+    promise = promised_law(rashomon_set.plan)
     excess = np.sort(np.maximum(rashomon_set.excess, 0.0))
     end = _end(excess, promise)
     figure = new_figure("What was measured, beside what is promised", _found(rashomon_set, promise))
     _add_measured(figure, excess, end)
-    places = np.linspace(0, end, _POINTS)
-    _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
-    _add_law(
-        figure, places, quadratic_law(p=p, beta=beta, psi=psi), "a quadratic loss", GREY, "dot"
+    _add_laws(figure, rashomon_set.plan, promise, end)
+    if len(excess):
+        _add_marks(figure, "measured", rashomon_set.hit_rate, float(excess.mean()), promise.psi)
+    _finish(figure, promise, end)
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def plot_promise(planned: Plan) -> go.Figure:
+    """Plot the share of draws that is promised below every excess loss; no row is read.
+
+    Parameters
+    ----------
+    planned : Plan
+        Before a draw, or of draws whose losses may not be shown.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        What `plot_bounds` shows without the draws.
+    """
+    promise = promised_law(planned)
+    end = _end(np.zeros(0), promise)
+    figure = new_figure(
+        "What is promised of a draw",
+        f"within ψ ≥ {percent(promise.hit_rate)} · mean excess ≤ {number(promise.mean)}",
     )
-    _add_marks(figure, rashomon_set, excess, promise)
-    _add_psi(figure, psi, end)
+    _add_laws(figure, planned, promise, end)
+    _finish(figure, promise, end)
+    return figure.update_layout(meta={"view": "plan"})
+
+
+def promised_law(planned: Plan) -> ExcessLaw:
+    """Return the law that the excess loss of a draw never exceeds; see `convex_law`.
+
+    Parameters
+    ----------
+    planned : Plan
+        Of the draws.
+
+    Returns
+    -------
+    ExcessLaw
+        Of the worst convex loss.
+    """
+    return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.psi))
+
+
+def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
+    places = np.linspace(0, end, _POINTS)
+    usual = quadratic_law(p=planned.p, beta=promise.beta, psi=promise.psi)
+    _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
+    _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
+
+
+def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
+    _add_marks(figure, "promised", promise.hit_rate, promise.mean, promise.psi)
+    _add_psi(figure, promise.psi, end)
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
         yaxis={"title": "draws with at most this", "range": [-0.03, 1.03], "tickformat": ".0%"},
         margin={"b": 96},
     )
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
 
 def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
@@ -144,36 +192,30 @@ def _add_law(
     )
 
 
-def _add_marks(
-    figure: go.Figure,
-    rashomon_set: RashomonSet,
-    excess: NDArray[np.float64],
-    promise: ExcessLaw,
-) -> None:
-    marks = [("promised", promise.hit_rate, promise.mean, GREEN, "≥", "≤")]
-    if len(excess):
-        measured = (rashomon_set.hit_rate, float(excess.mean()))
-        marks.insert(0, ("measured", *measured, BLUE, "", ""))
-    for name, hit_rate, mean, colour, least, most in marks:
-        figure.add_scatter(
-            x=[promise.psi, mean],
-            y=[hit_rate, 0],
-            mode="markers",
-            name=name,
-            showlegend=False,
-            cliponaxis=False,
-            marker={
-                "color": colour,
-                "size": [9, 13],
-                "symbol": ["circle", "line-ns"],
-                "line": {"color": colour, "width": [1, 3]},
-            },
-            hovertext=[
-                f"hit rate {name}: {least} {percent(hit_rate)}",
-                f"mean excess loss {name}: {most} {number(mean)}",
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+_MARKS = {"measured": (BLUE, "", ""), "promised": (GREEN, "≥ ", "≤ ")}
+
+
+def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: float) -> None:
+    colour, least, most = _MARKS[name]
+    figure.add_scatter(
+        x=[psi, mean],
+        y=[hit_rate, 0],
+        mode="markers",
+        name=name,
+        showlegend=False,
+        cliponaxis=False,
+        marker={
+            "color": colour,
+            "size": [9, 13],
+            "symbol": ["circle", "line-ns"],
+            "line": {"color": colour, "width": [1, 3]},
+        },
+        hovertext=[
+            f"hit rate {name}: {least}{percent(hit_rate)}",
+            f"mean excess loss {name}: {most}{number(mean)}",
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
 
 
 def _add_psi(figure: go.Figure, psi: float, end: float) -> None:

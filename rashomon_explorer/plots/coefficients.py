@@ -35,7 +35,8 @@ def plot_coefficients(
     rashomon_set : RashomonSet
         The draws with their losses (curator only).
     x, y : str, optional
-        Features on the axes; by default the two whose coefficients vary most over the draws.
+        Parameters on the axes (``parameter_names``); by default the two features whose
+        coefficients vary most over the draws.
     highlight : sequence of int
         Draws to ring, by row number.
 
@@ -103,7 +104,8 @@ def plot_released_coefficients(
     released : ReleasedSet
         The draws, already paid.
     x, y : str, optional
-        Features on the axes; by default the two whose coefficients vary most over the draws.
+        Parameters on the axes (``parameter_names``); by default the two features whose
+        coefficients vary most over the draws.
 
     Returns
     -------
@@ -190,23 +192,23 @@ def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
     tuple of str
         The widest first; the intercept only if there is nothing else.
     """
-    names = models.feature_names
+    names, width = models.parameter_names, len(models.feature_names)
     spread = np.ptp(models.coef, axis=0) if models.n_draws else np.zeros(len(names))
-    spread = np.where(np.asarray(names) == "intercept", -1.0, spread)
+    spread[width - 1 :: width] = -1.0  # the intercepts
     order = np.argsort(-spread, kind="stable")
     return names[order[0]], names[order[min(1, len(names) - 1)]]
 
 
 def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tuple[int, int]:
     by_default = default_axes(models)
-    names = models.feature_names
+    names = models.parameter_names
     return feature_index(names, x or by_default[0]), feature_index(names, y or by_default[1])
 
 
 def _cloud(
     models: RashomonSet | ReleasedSet, first: int, second: int, remark: str
 ) -> tuple[go.Figure, np.ndarray]:
-    names = [short_name(name) for name in models.feature_names]
+    names = [short_name(name) for name in models.parameter_names]
     kept, note = shown_points(models.n_draws)
     told = " · ".join(filter(None, ["one dot a draw", remark, note]))
     figure = new_figure("Two coefficients, one dot per model", told)

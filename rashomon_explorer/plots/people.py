@@ -43,13 +43,16 @@ class Multiplicity:
     rows : ndarray of shape (n_read,)
         Rows that were read: all of them, or a fixed random subsample of a long table.
     low, high : ndarray of shape (n_read,)
-        Smallest and largest score of each row over the draws.
+        Smallest and largest score of each row over the draws. With three or more classes that is
+        the probability of the class which the best model gives the row.
     best : ndarray of shape (n_read,)
         The best model's score.
     ambiguous : ndarray of shape (n_read,)
         Rows that at least one draw labels otherwise than the best model; empty for a regression.
     ambiguity, discrepancy, disagreement : float
         Shares of rows; not a number for a regression.
+    n_classes : int
+        0 for a regression.
     """
 
     n_rows: int
@@ -61,6 +64,7 @@ class Multiplicity:
     ambiguity: float
     discrepancy: float
     disagreement: float
+    n_classes: int
 
     @property
     def width(self) -> NDArray[np.float64]:
@@ -87,15 +91,18 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
     n_rows = len(X)
     rows = _rows_to_read(n_rows, rashomon_set.n_draws)
     X = X[rows]
-    ranges = viable_prediction_range(rashomon_set.scores(X))
+    scores, best = rashomon_set.scores(X), rashomon_set.best_scores(X)
+    chosen = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    if best.ndim == 2:
+        each = np.arange(len(X))
+        scores, best = scores[:, each, chosen], best[each, chosen]
+    ranges = viable_prediction_range(scores)
     low, high = ranges[:, 0], ranges[:, 1]
-    best = rashomon_set.best_scores(X)
-    if rashomon_set.link != "logistic":
+    if rashomon_set.task != "classification":
         missing = float("nan")
         nobody = np.zeros(0, dtype=bool)
-        return Multiplicity(n_rows, rows, low, high, best, nobody, missing, missing, missing)
+        return Multiplicity(n_rows, rows, low, high, best, nobody, missing, missing, missing, 0)
     labels = rashomon_set.labels(X)
-    chosen = (best > 0.5).astype(int)
     ambiguous = (labels != chosen).any(axis=0)
     differing = float(disagreement(labels)) if len(labels) > 1 else float("nan")
     return Multiplicity(
@@ -108,6 +115,7 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
         float(ambiguity(labels, chosen)),
         float(discrepancy(labels, chosen)),
         differing,
+        rashomon_set.n_classes,
     )
 
 
@@ -116,6 +124,12 @@ def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
+def _score(found: Multiplicity) -> str:
+    if found.n_classes > 2:
+        return "probability of the best model's class"
+    return "predicted probability" if found.n_classes else "prediction"
 
 
 def _people(found: Multiplicity) -> str:
@@ -161,7 +175,6 @@ def plot_people(
     )
     _add_band(figure, found)
     _add_widths(figure, found, groups, group_name)
-    score = "predicted probability" if found.ambiguous.size else "prediction"
     figure.update_layout(
         xaxis={
             "title": f"{_people(found)}, sorted",
@@ -169,7 +182,7 @@ def plot_people(
             "range": [0, 100],
             "nticks": 3,
         },
-        yaxis={"title": score},
+        yaxis={"title": _score(found)},
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
@@ -212,8 +225,10 @@ def _add_band(figure: go.Figure, found: Multiplicity) -> None:
         fillcolor="rgba(0,114,178,0.35)",
         name="range over the draws",
     )
-    if found.ambiguous.size:
-        touched = mean(found.ambiguous)
+    words = [""] * len(share)
+    if found.n_classes:
+        words = [f"{percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
+    if found.n_classes == 2:  # among several classes no one probability decides
         figure.add_scatter(
             x=share,
             y=np.full(len(share), 0.5, dtype=np.float32),
@@ -225,9 +240,6 @@ def _add_band(figure: go.Figure, found: Multiplicity) -> None:
             row=1,
             col=1,
         )
-        words = [f"{percent(float(part))} ambiguous" for part in touched]
-    else:
-        words = [""] * len(share)
     figure.add_scatter(
         x=share,
         y=best,

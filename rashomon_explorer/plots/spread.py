@@ -59,9 +59,7 @@ def plot_coefficient_spread(
     """
     rashomon_set = need_curator(rashomon_set, "plot_coefficient_spread")
     table = coefficient_spread(rashomon_set)
-    figure = _ranges(
-        table, "How far each coefficient can move", "coefficient (per unit of scaled feature)"
-    )
+    figure = _coefficient_ranges(table)
     _ring(figure, table, np.asarray(rashomon_set.coef)[list(highlight)])
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
@@ -85,13 +83,7 @@ def plot_released_spread(released: ReleasedSet) -> go.Figure:
         If given a `RashomonSet`.
     """
     released = need_release(released, "plot_released_spread")
-    table = coefficient_spread(released)
-    return paid_band(
-        _ranges(
-            table, "How far each coefficient can move", "coefficient (per unit of scaled feature)"
-        ),
-        released,
-    )
+    return paid_band(_coefficient_ranges(coefficient_spread(released)), released)
 
 
 def importances(
@@ -144,8 +136,7 @@ def importance_ranges(rashomon_set: RashomonSet, values: NDArray[np.float64]) ->
     DataFrame
         One row a feature: min, q05, median, q95, max, best.
     """
-    names = [name for name in rashomon_set.feature_names if name != "intercept"]
-    table = importance_spread(values[:-1], names)
+    table = importance_spread(values[:-1], rashomon_set.feature_names[:-1])
     table["best"] = values[-1]
     return table
 
@@ -197,14 +188,23 @@ def plot_importance(
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
 
-def _ranges(table: pd.DataFrame, title: str, unit: str, note: str = "") -> go.Figure:
+def _coefficient_ranges(table: pd.DataFrame) -> go.Figure:
+    return _ranges(
+        table,
+        "How far each coefficient can move",
+        "coefficient (per unit of scaled feature)",
+        of="coefficient",
+    )
+
+
+def _ranges(
+    table: pd.DataFrame, title: str, unit: str, note: str = "", *, of: str = "feature"
+) -> go.Figure:
     width = (table["max"] - table["min"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
     shown = table.iloc[order[::-1]]
-    cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} features"
-    figure = new_figure(
-        title, " · ".join(filter(None, [cut or plural(len(table), "feature"), note]))
-    )
+    cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
+    figure = new_figure(title, " · ".join(filter(None, [cut or plural(len(table), of), note])))
     rows = np.arange(len(shown))
     hover = [
         f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"

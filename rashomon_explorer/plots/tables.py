@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.people import members, multiplicity
 from rashomon_explorer.plots.spread import importance_ranges, importances
@@ -50,7 +51,7 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
         One row a draw, one column a coefficient.
     """
     index = pd.RangeIndex(models.n_draws, name="draw")
-    return pd.DataFrame(models.coef, columns=list(models.feature_names), index=index)
+    return pd.DataFrame(models.coef, columns=list(models.parameter_names), index=index)
 
 
 def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> pd.DataFrame:
@@ -103,6 +104,28 @@ def people_table(
         if found.ambiguous.size:
             rows[name]["ambiguity"] = float(found.ambiguous[chosen].mean())
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("group")
+
+
+def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
+    """List excess losses and the share of draws that is promised to have at most each.
+
+    Parameters
+    ----------
+    given : Plan or RashomonSet
+        A set adds the share of its draws (curator only).
+
+    Returns
+    -------
+    DataFrame
+        One row an excess loss, up to four times the promised mean.
+    """
+    models = given if isinstance(given, RashomonSet) and given.n_draws else None
+    promise = promised_law(given.plan if isinstance(given, RashomonSet) else given)
+    places = np.unique([*np.linspace(0, 4 * promise.mean, 13), promise.psi])
+    shares = {"promised, at least": promise.cdf(places)}
+    if models is not None:
+        shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
+    return pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
 
 
 def plan_table(planned: Plan) -> pd.DataFrame:

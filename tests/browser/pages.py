@@ -6,7 +6,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-FIGURES = ("losses", "coefficients", "importance", "people", "plan", "budget")
+FIGURES = ("losses", "coefficients", "importance", "people", "bounds", "plan", "budget")
 
 _TRACES = """
 const count = (trace) => trace.x ? trace.x.length : (trace._length ?? 0);
@@ -21,7 +21,7 @@ class Page:
     def __init__(self, browser: Any, dashboard: Any, query: str = "") -> None:
         self.browser = browser
         browser.get(dashboard.url + query)
-        self.wait(lambda: all(traces is not None for traces in self._all()), "six figures")
+        self.wait(lambda: all(traces is not None for traces in self._all()), "seven figures")
 
     def _all(self) -> list[dict[str, int] | None]:
         found = self.browser.execute_script(_TRACES)

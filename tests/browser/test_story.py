@@ -39,6 +39,7 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
     assert "lending: 50,000 rows" in page.status
     for figure in ("losses", "coefficients", "importance", "people"):
         assert "Press Draw" in page.words(figure)
+    assert "needs ridge > 0" in page.text(".rx-promises")
     assert page.alert == ""
     assert page.button("Draw 20 models").is_enabled()
     assert page.run(_NAMELESS) == []
@@ -65,8 +66,18 @@ def test_plan_moves_with_the_keyboard(page: Page) -> None:
     page.wait(lambda: page.text(".rx-lead dd") != before, "the plan to follow", 5)
     assert time.monotonic() - started < 2
     assert slider.get_attribute("aria-valuetext") == "5 in total"
+    more = page.text(".rx-lead dd")
+    page.wait(
+        lambda: f"Draws within ψsharp for convex losses: theory §2{more}" in _promises(page),
+        "the bounds to follow",
+        5,
+    )
     page.press(slider, Keys.ARROW_LEFT, 4)
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back", 5)
+
+
+def _promises(page: Page) -> str:
+    return page.text(".rx-promises")
 
 
 def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard: Any) -> None:
@@ -76,12 +87,14 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
     page.wait(lambda: page.traces("coefficients").get("draw") == 20, "20 dots")
     page.wait(lambda: page.traces("importance").get("best model") == 10, "10 features")
     page.wait(lambda: page.traces("people").get("group A", 0) > 0, "two groups")
+    page.wait(lambda: page.traces("bounds").get("measured") == 2, "what was measured")
     page.wait(lambda: page.traces("budget").get("spent") == 1, "one charge")
+    assert "measuredcurator: not private" in _promises(page)
     spent = Ledger.open(dashboard.home / "lending.ledger").spent()
     assert spent == pytest.approx(4.0)
     assert page.text(".rx-spent-value") == "4"
     assert "ε = 4, left: ε = 4" in receipt
-    for figure in ("losses", "coefficients", "importance", "people"):
+    for figure in ("losses", "coefficients", "importance", "people", "bounds"):
         assert "curator view: not private" in page.words(figure)
     assert page.alert == ""
     if os.environ.get("RASHOMON_SCREENSHOT"):
@@ -110,7 +123,7 @@ def test_figures_change_when_drawn_again(page: Page) -> None:
     page.wait(lambda: page.traces("coefficients").get("draw") == 35, "35 dots")
     page.wait(
         lambda: all(now > then for now, then in zip(page.run(revs), before, strict=True)),
-        "all six figures to be drawn again",
+        "all seven figures to be drawn again",
     )
 
 
@@ -121,6 +134,9 @@ def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     page.wait(lambda: "reads private rows" in page.words("losses"), "no losses")
     assert "reads private rows" in page.words("people")
     assert "Hit rate" not in page.text(".rx-numbers")
+    page.wait(lambda: "measured" not in page.traces("bounds"), "the promise alone")
+    assert "measured" not in _promises(page)
+    assert "GTU Theorem 2.4" in _promises(page)
     page.button("Curator").click()
     page.wait(lambda: page.traces("losses").get("draw") == 35, "the losses again")
 
@@ -135,8 +151,8 @@ def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
                 b for b in card.find_elements("css selector", "button") if b.text == words
             )
             page.browser.execute_script("arguments[0].click()", toggle)
-    page.wait(lambda: len(page.shown(".rx-figure table caption")) == 6, "six tables")
-    page.wait(lambda: len(page.shown(".rx-figure .rx-code")) == 6, "six lines of Python")
+    page.wait(lambda: len(page.shown(".rx-figure .rx-table caption")) == 7, "seven tables")
+    page.wait(lambda: len(page.shown(".rx-figure .rx-code")) == 7, "seven lines of Python")
     assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-figure .rx-code")
 
 

@@ -296,11 +296,10 @@ class TestBoth:
     ("y", "message"),
     [
         (lambda y: np.zeros_like(y), "one class"),
-        (lambda y: np.arange(len(y)) % 3, "Only binary classification is supported"),
         (lambda y: y + 0.5 * np.random.default_rng(0).random(len(y)), "[Uu]nknown label type"),
     ],
 )
-def test_labels_that_are_not_two_classes_are_refused(
+def test_labels_that_are_not_classes_are_refused(
     X: FloatArray, labels: FloatArray, y: Callable[[FloatArray], FloatArray], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -96,7 +96,7 @@ class TestCharge:
                 yield next(super().batches(*args))
                 raise SamplerError("out of luck")
 
-        monkeypatch.setitem(SAMPLERS, "exact", Failing)
+        monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Failing())
         with pytest.raises(SamplerError, match="out of luck"):
             kind(n_draws=10**5, ledger=path).fit(X, labels)
         assert [entry.state for entry in Ledger(path).entries()] == ["reserved"]

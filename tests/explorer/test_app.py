@@ -30,7 +30,7 @@ def drawn(tmp_path_factory, cancer):
 
 
 @pytest.mark.parametrize(
-    "name", ["losses", "coefficients", "importance", "people", "plan", "budget"]
+    "name", ["losses", "coefficients", "importance", "people", "bounds", "plan", "budget"]
 )
 @pytest.mark.parametrize("view", ["curator", "release"])
 def test_the_python_of_every_figure_makes_that_figure(drawn, name, view):

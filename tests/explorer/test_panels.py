@@ -81,7 +81,9 @@ def test_upload_of_numbered_classes_takes_the_positive_one_as_typed(explorer, tm
     upload.file.choose(path.name, path.read_bytes())
     upload.bounds.value = "size: 0, 60"
     upload.load.click()
-    assert "positive" in explorer.state.alert.reason
+    assert explorer.state.alert is None
+    assert explorer.data.classes == [1, 2, 3]
+    assert explorer.plan.p == 4  # two scores a row, each with an intercept
     upload.positive.value = positive
     upload.load.click()
     assert explorer.state.alert is None

@@ -2,6 +2,7 @@
 
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import Bunch
 
 from rashomon_explorer.datasets import load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
@@ -88,9 +89,29 @@ def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
     assert explorer.state.delta == 1e-5
 
 
-def test_two_classes_are_needed_and_the_message_says_what_to_do(explorer):
-    with pytest.raises(DataError, match="wine has 3 classes, expected 2: pick one"):
-        explorer.session.choose(load_dataset("wine"))
+def test_several_classes_are_drawn_and_shown_together(explorer):
+    wine = load_dataset("wine")
+    explorer.session.choose(wine)
+    assert explorer.plan == RashomonClassifier(epsilon=4.0).plan(178, 13, n_classes=3)
+    assert "class_0 or class_1 or class_2" in explorer.data_panel.about.value
+    assert explorer.model_panel.lines()[1].endswith(", classes=range(3))")
+    explorer.draw()
+    assert explorer.state.alert is None
+    models = explorer.rashomon_set
+    assert models.n_classes == 3
+    assert "the labels that occur in y are public" not in explorer.guarantee.assumptions
+    for name, card in explorer.cards.items():
+        assert "could not be drawn" not in str(card.view.figure["layout"]), name
+        card._table_button.value = True
+        assert "<caption>" in card._table.value, name
+    assert explorer.cards["coefficients"]._x.options == models.parameter_names
+    explorer.state.selection = (1, 3)
+    assert "class 2: alcohol" in explorer.selection_panel.table.value
+
+
+def test_one_class_is_refused(explorer, cancer):
+    with pytest.raises(DataError, match="has one class, expected at least two"):
+        explorer.session.choose(Bunch(**{**cancer, "classes": ["yes"]}))
 
 
 def test_regression_is_drawn_with_its_target_bounds(explorer):
@@ -111,7 +132,7 @@ def test_learnt_bounds_remove_the_guarantee_everywhere(explorer, learnt, tmp_pat
     assert "No guarantee" in explorer.state.message
     with pytest.raises(CuratorOnlyError):
         explorer.rashomon_set.release()
-    for name in ("losses", "coefficients", "importance", "people"):
+    for name in ("losses", "coefficients", "importance", "people", "bounds"):
         shapes = explorer.cards[name].view.figure["layout"]["shapes"]
         assert any("no privacy guarantee" in str(shape.get("label")) for shape in shapes)
 

@@ -116,7 +116,7 @@ def test_released_draws_have_the_same_importance(classifiers: RashomonSet) -> No
         ({"X": X[:5]}, "one target a row"),
         ({"X": X[0]}, "one target a row"),
         ({"X": X[:0], "y": []}, "at least one row"),
-        ({"y": LABELS + 1}, "labels 0 and 1"),
+        ({"y": LABELS + 1}, r"labels \[0, 1\] of the models, got 2"),
         ({"X": np.where(X > 0.4, np.nan, X)}, "X and y must be finite"),
         ({"y": np.where(LABELS == 1, np.nan, 0.0)}, "X and y must be finite"),
     ],

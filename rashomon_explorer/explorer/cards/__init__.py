@@ -1,6 +1,7 @@
 """The figures of the dashboard, each with its table and its Python line."""
 
 from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.cards.bounds import BoundsCard
 from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
 from rashomon_explorer.explorer.cards.cloud import CloudCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
@@ -8,6 +9,7 @@ from rashomon_explorer.explorer.cards.people import PeopleCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
 
 __all__ = [
+    "BoundsCard",
     "BudgetCard",
     "CloudCard",
     "FigureCard",

@@ -53,7 +53,7 @@ class CloudCard(FigureCard):
         if models is None or not models.n_draws:
             self._offer(())
             return self.waiting()
-        self._offer(tuple(models.feature_names))
+        self._offer(models.parameter_names)
         x, y = self._x.value, self._y.value
         if state.view == "release":
             return Recipe(

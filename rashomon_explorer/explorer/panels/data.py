@@ -116,7 +116,8 @@ class DataPanel:
             return
         told = [f"<b>{escape(data.name)}</b>: {len(data.X):,} rows, {data.X.shape[1]} features"]
         if data.classes is not None:
-            told.append(f"predicts <b>{escape(str(data.classes[1]))}</b>")
+            named = data.classes if len(data.classes) > 2 else data.classes[1:]
+            told.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")
         else:
             low, high = data.target_bounds
             told.append(f"predicts a number from {low:g} to {high:g}")

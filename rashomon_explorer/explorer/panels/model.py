@@ -151,7 +151,9 @@ class ModelPanel:
         kind = "RashomonRegressor" if regression else "RashomonClassifier"
         settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in self.dials)
         bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
-        return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds})")
+        several = state.data is not None and len(state.data.classes or ()) > 2
+        classes = f", classes=range({len(state.data.classes)})" if several else ""
+        return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds}{classes})")
 
     def _toggle(self, _change: object) -> None:
         self._extra.layout.display = None if self.more.value else "none"

@@ -1,0 +1,108 @@
+"""Card of what theorems promise, beside what the draws show."""
+
+from collections.abc import Sequence
+from functools import partial
+from html import escape
+
+import ipywidgets
+
+from rashomon_explorer.explorer.cards.base import NO_DATA, FigureCard, Recipe, empty
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
+from rashomon_explorer.plots.tables import excess_table
+from rashomon_explorer.privacy import Plan
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_EXACT = "exact"
+
+
+class BoundsCard(FigureCard):
+    """Each promise with its theorem; before a draw and in the release without the draws.
+
+    Attributes
+    ----------
+    facts : ipywidgets.HTML
+        The numbers.
+    """
+
+    title = "What was measured, beside what is promised"
+    label = "Share of the draws below every excess loss, and the share that is promised"
+    needs = ("plan", "constants", "rashomon_set", "view", "phase", "data")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.facts = ipywidgets.HTML()
+        self.facts.add_class("rx-promises")
+        self.view.add_class("rx-span-figure")
+        self.widget.children = (self.view, self.facts, *self.widget.children[1:])
+        self.widget.add_class("rx-span")
+
+    def recipe(self) -> Recipe:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        models = state.rashomon_set if state.rashomon_set and state.rashomon_set.n_draws else None
+        planned = state.plan if models is None else models.plan
+        if planned is None:
+            self.facts.value = ""
+            return empty(self.title, NO_DATA)
+        if models is None or state.view == "release":
+            self._tell(planned)
+            where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"
+            return Recipe(
+                partial(plot_promise, planned),
+                partial(excess_table, planned),
+                (
+                    "from rashomon_explorer.plots import plot_promise, promises",
+                    f"promises({where}, explorer.constants)",
+                    f"plot_promise({where})",
+                ),
+            )
+        self._tell(models)
+        return Recipe(
+            partial(plot_bounds, models),
+            partial(excess_table, models),
+            (
+                "from rashomon_explorer.plots import plot_bounds, promises",
+                "promises(explorer.rashomon_set, explorer.constants)",
+                "plot_bounds(explorer.rashomon_set)",
+            ),
+        )
+
+    def _tell(self, given: Plan | RashomonSet) -> None:
+        self.facts.value = _promises_html(
+            promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
+        ) + _remark(given)
+
+
+def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
+    head = '<th scope="col">promised</th>'
+    if measured:
+        head += (
+            '<th scope="col">measured<br><span class="rx-amber">curator: not private</span></th>'
+        )
+    body = "".join(_row(row, measured=measured) for row in rows)
+    return (
+        '<table class="rx-promise-table"><caption>Bounds of exact draws, known before a row is '
+        f'read</caption><thead><tr><th scope="col">what</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _row(row: Promise, *, measured: bool) -> str:
+    kind = ' class="rx-note"' if row.missing else ""
+    cells = f"<td{kind}>{escape(row.promised)}</td>"
+    if measured:
+        cells += f'<td class="rx-curator">{escape(row.found)}</td>'
+    name = f'{escape(row.name)}<br><span class="rx-note">{escape(row.theorem)}</span>'
+    return f'<tr><th scope="row">{name}</th>{cells}</tr>'
+
+
+def _remark(given: Plan | RashomonSet) -> str:
+    said = [f"{GTU}."]
+    if isinstance(given, RashomonSet):
+        said.append(
+            "A mean over few draws may pass its bound by chance. –: one table cannot show it."
+        )
+        if given.sampler != _EXACT:
+            said.append(f"These are draws of {given.sampler}, of which nothing is promised.")
+    return f'<p class="rx-note">{escape(" ".join(said))}</p>'

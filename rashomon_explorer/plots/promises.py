@@ -1,0 +1,174 @@
+"""What theorems promise of a draw, one number each, beside what the draws show."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rashomon_explorer.bounds import (
+    expected_excess,
+    hit_probability_from_excess,
+    population_risk,
+    uniform_stability,
+)
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.plots.bounds import promised_law
+from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.privacy import Plan
+from rashomon_explorer.rashomon_set import RashomonSet
+
+GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
+"""What the theorems' names are short for."""
+
+_MISSING = float("nan")
+_NO_RIDGE = "needs ridge > 0"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One bound, and what it bounds.
+
+    Attributes
+    ----------
+    name : str
+        What is bounded.
+    theorem : str
+        Where it is proved.
+    sense : {"≥", "≤"}
+        Which side the bound is on.
+    bound : float
+        Known without reading a row; NaN if the theorem's conditions fail.
+    measured : float
+        The same of the draws (curator: read from private rows); NaN where there are no draws or
+        one table cannot show it.
+    is_share : bool
+        Whether it is a share of draws rather than a loss.
+    missing : str
+        Why there is no bound.
+    """
+
+    name: str
+    theorem: str
+    sense: str
+    bound: float
+    measured: float = _MISSING
+    is_share: bool = False
+    missing: str = ""
+
+    @property
+    def promised(self) -> str:
+        """The bound in words.
+
+        Examples
+        --------
+        >>> Promise("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
+        '≥ 66%'
+        """
+        return self.missing or f"{self.sense} {self._written(self.bound)}"
+
+    @property
+    def found(self) -> str:
+        """What was measured, in words; a dash if nothing was."""
+        return "–" if math.isnan(self.measured) else self._written(self.measured)
+
+    def _written(self, value: float) -> str:
+        return percent(value) if self.is_share else number(value)
+
+
+def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> list[Promise]:
+    """List what is proved of exact draws, of a plan or beside the draws it brought.
+
+    Parameters
+    ----------
+    given : Plan or RashomonSet
+        A plan leaves the measured side empty; a set's is computed from private rows (curator).
+    constants : Constants, optional
+        Public constants, as an estimator's ``constants`` gives them: what stability and
+        population risk need.
+
+    Returns
+    -------
+    list of Promise
+        Hit rate and mean excess loss, both as proved here and as in GTU; with ``constants`` also
+        uniform stability and population risk.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> clf = RashomonClassifier(epsilon=4.0, ridge=0.1)
+    >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
+    ...     print(promise.promised, promise.name)
+    ≥ 66% Draws within ψ
+    ≥ 0% Draws within ψ, the paper's
+    ≤ 0.0192 Mean excess loss
+    ≤ 0.0271 Mean excess loss, the paper's
+    ≤ 4.58 Change of a row's mean loss
+    ≤ 4.61 Mean excess loss on new rows
+    """
+    models = given if isinstance(given, RashomonSet) and given.n_draws else None
+    planned = given.plan if isinstance(given, RashomonSet) else given
+    p, beta, psi = planned.p, planned.beta, planned.psi
+    inside = models.hit_rate if models else _MISSING
+    excess = float(models.excess.mean()) if models else _MISSING
+    printed = hit_probability_from_excess(p=p, beta=beta, psi=psi)
+    return [
+        Promise(
+            *("Draws within ψ", "sharp for convex losses: theory §2", "≥"),
+            *(planned.hit_rate_bound, inside, True),
+        ),
+        Promise(
+            *("Draws within ψ, the paper's", "GTU Theorem D.6", "≥", printed, inside, True),
+        ),
+        Promise(
+            *("Mean excess loss", "sharp for convex losses: theory §8", "≤"),
+            *(promised_law(planned).mean, excess),
+        ),
+        Promise(
+            *("Mean excess loss, the paper's", "p/β + ψ: GTU Theorem 2.4", "≤"),
+            *(expected_excess(p=p, beta=beta, psi=psi), excess),
+        ),
+        *(_on_new_rows(planned, constants) if constants is not None else []),
+    ]
+
+
+def _on_new_rows(planned: Plan, constants: Constants) -> list[Promise]:
+    stable = "Change of a row's mean loss", "if one record is replaced: GTU Theorem 2.5", "≤"
+    beyond = "Mean excess loss on new rows", "of the same population: GTU Theorem 2.6", "≤"
+    if not constants.m > 0:
+        return [Promise(*words, _MISSING, missing=_NO_RIDGE) for words in (stable, beyond)]
+    known, psi = constants, planned.psi
+    return [
+        Promise(*stable, uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)),
+        Promise(
+            *beyond,
+            population_risk(
+                p=planned.p, beta=planned.beta, L=known.L, m=known.m, n=known.n, psi=psi
+            ),
+        ),
+    ]
+
+
+def promises_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
+    """Tabulate :func:`promises`.
+
+    Parameters
+    ----------
+    given : Plan or RashomonSet
+        As for :func:`promises`.
+    constants : Constants, optional
+        As for :func:`promises`.
+
+    Returns
+    -------
+    DataFrame
+        One row a promise: bound, measured and theorem.
+    """
+    rows = promises(given, constants)
+    return pd.DataFrame(
+        {
+            "bound": [row.bound for row in rows],
+            "measured": [row.measured for row in rows],
+            "theorem": [row.theorem for row in rows],
+        },
+        index=pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise"),
+    )

@@ -1,0 +1,211 @@
+"""Three or more classes: softmax models, by hand and by law."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import cross_val_predict
+
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.losses import SoftmaxLoss
+from rashomon_explorer.privacy import plan
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+NAMES = np.array(["low", "mid", "top"])
+EASY: dict[str, Any] = {"epsilon": 60.0, "n_draws": 6, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows() -> FloatArray:
+    return np.random.default_rng(2).uniform(-0.55, 0.55, (240, 2))
+
+
+@pytest.fixture(scope="module")
+def codes(rows: FloatArray) -> NDArray[np.int_]:
+    return np.digitize(rows @ [1.0, 0.3], [-0.2, 0.2])
+
+
+@pytest.fixture(scope="module")
+def fitted(rows: FloatArray, codes: NDArray[np.int_]) -> RashomonClassifier:
+    return RashomonClassifier(**EASY).fit(rows, NAMES[codes])
+
+
+def probabilities(model: RashomonClassifier, X: FloatArray) -> FloatArray:
+    """Of every draw, by hand: class 0 has the score 0."""
+    each = []
+    for theta in model.rashomon_set_.coef:
+        first, second = theta[:3], theta[3:]
+        scores = [[0.0, first[:2] @ x + first[2], second[:2] @ x + second[2]] for x in X]
+        each.append(softmax(scores, axis=1))
+    return np.array(each)
+
+
+def test_predictions_are_means_over_the_draws(fitted: RashomonClassifier, rows: FloatArray) -> None:
+    each = probabilities(fitted, rows)
+    proba = fitted.predict_proba(rows)
+    assert np.allclose(proba, each.mean(axis=0))
+    assert np.allclose(fitted.decision_function(rows), np.log(each.mean(axis=0)))
+    assert np.array_equal(fitted.predict(rows), NAMES[proba.argmax(axis=1)])
+    assert np.array_equal(fitted.predict_each(rows), NAMES[each.argmax(axis=2)])
+    assert np.allclose(fitted.decision_spread(rows), each.std(axis=0).max(axis=1))
+
+
+def test_the_mean_model_has_a_row_for_each_class(fitted: RashomonClassifier) -> None:
+    mean = fitted.rashomon_set_.coef.mean(axis=0).reshape(2, 3)
+    assert np.array_equal(fitted.coef_, np.vstack([np.zeros(2), mean[:, :2]]))
+    assert np.array_equal(fitted.intercept_, np.append(0.0, mean[:, 2]))
+    assert list(fitted.classes_) == list(NAMES)
+
+
+def test_the_losses_are_those_of_the_problem(
+    fitted: RashomonClassifier, rows: FloatArray, codes: NDArray[np.int_]
+) -> None:
+    models = fitted.rashomon_set_
+    problem = Problem(rows, codes, loss=SoftmaxLoss(3))
+    own = probabilities(fitted, rows)[:, np.arange(len(rows)), codes]
+    assert np.allclose(models.losses, -np.log(own).mean(axis=1), atol=1e-5)
+    assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-9)
+    assert models.hit_rate == np.mean(models.losses <= problem.minimum.value + models.psi)
+    assert models.n_classes == 3
+    assert models.task == "classification"
+
+
+def test_it_learns_what_there_is_to_learn(rows: FloatArray, codes: NDArray[np.int_]) -> None:
+    model = RashomonClassifier(epsilon=2000.0, radius=12.0, n_draws=3, random_state=0)
+    assert model.fit(rows, codes).score(rows, codes) > 0.85
+    turned = model.fit(rows, (codes + 1) % 3)
+    assert turned.score(rows, codes) < 0.2
+
+
+@pytest.mark.parametrize("kind", [np.asarray, lambda c: c.astype(float) - 5, NAMES.take])
+def test_labels_are_names_only(
+    fitted: RashomonClassifier,
+    rows: FloatArray,
+    codes: NDArray[np.int_],
+    kind: Callable[[Any], Any],
+) -> None:
+    model = RashomonClassifier(**EASY).fit(rows, kind(codes))
+    assert np.array_equal(model.rashomon_set_.coef, fitted.rashomon_set_.coef)
+    assert np.array_equal(model.predict(rows), kind(np.searchsorted(NAMES, fitted.predict(rows))))
+
+
+def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
+    model = RashomonClassifier(epsilon=4.0)
+    assert model.plan(100, 4).p == 5
+    assert model.plan(100, 4, n_classes=2) == model.plan(100, 4)
+    assert model.plan(100, 4, n_classes=4).p == 15
+    declared = RashomonClassifier(epsilon=4.0, classes=["a", "b", "c"])
+    bought = plan(
+        *(100, 10, 0.02),
+        loss=SoftmaxLoss(3),
+        radius=4.0,
+        row_norm=2**0.5,
+        epsilon=4.0,
+        delta=1e-6,
+        n_draws=20,
+    )
+    assert declared.plan(100, 4) == bought
+    assert declared.constants(100, 4).p == 10
+    with pytest.raises(TypeError):
+        RashomonRegressor().plan(100, 4, n_classes=3)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="classes must be a whole number, at least 2, got 1"):
+        model.plan(100, 4, n_classes=1)
+
+
+def test_what_was_planned_is_charged_and_drawn(
+    rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
+) -> None:
+    model = RashomonClassifier(epsilon=4.0, n_draws=5, ledger=tmp_path / "a.ledger")
+    model.fit(rows, codes)
+    assert model.plan_ == model.plan(*rows.shape, n_classes=3)
+    (entry,) = Ledger(tmp_path / "a.ledger").entries()
+    assert entry.guarantee == model.guarantee_
+    assert entry.parameters["loss"] == "softmax"
+    assert entry.guarantee.epsilon(1e-6) == pytest.approx(4.0)
+
+
+class TestDeclaredClasses:
+    def test_a_declared_class_may_lack_rows(
+        self, rows: FloatArray, codes: NDArray[np.int_]
+    ) -> None:
+        model = RashomonClassifier(**EASY, classes=["low", "mid", "none", "top"])
+        model.fit(rows, NAMES[codes])
+        assert list(model.classes_) == ["low", "mid", "none", "top"]
+        proba = model.predict_proba(rows)
+        assert proba.shape == (240, 4)
+        assert proba[:, 2].mean() < 0.15
+        one = RashomonClassifier(**EASY, classes=[0, 1]).fit(rows, np.zeros(240, int))
+        assert one.predict_proba(rows)[:, 0].min() > 0.7
+        assert one.rashomon_set_.classes == (0, 1)
+
+    def test_the_order_of_the_declaration_does_not_matter(
+        self, rows: FloatArray, codes: NDArray[np.int_]
+    ) -> None:
+        one, other = (
+            RashomonClassifier(**EASY, classes=order).fit(rows, NAMES[codes])
+            for order in (["top", "low", "mid"], NAMES)
+        )
+        assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
+
+    def test_what_is_taken_from_y_is_said_to_be_public(
+        self, rows: FloatArray, codes: NDArray[np.int_]
+    ) -> None:
+        found = RashomonClassifier(**EASY).fit(rows, codes).guarantee_
+        declared = RashomonClassifier(**EASY, classes=range(3)).fit(rows, codes).guarantee_
+        assert "the labels that occur in y are public" in found.assumptions
+        assert "the labels that occur in y are public" not in declared.assumptions
+        assert found.epsilon(1e-6) == declared.epsilon(1e-6)
+
+    def test_a_strange_label_is_refused_before_anything_is_spent(
+        self, rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
+    ) -> None:
+        ledger = Ledger.open(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
+        with pytest.raises(ValueError, match="y holds 2, which is not among the declared"):
+            RashomonClassifier(classes=[0, 1], ledger=ledger).fit(rows, codes)
+        assert ledger.entries() == []
+
+    @pytest.mark.parametrize(
+        ("classes", "message"),
+        [
+            ([1], "at least two labels"),
+            ([], "labels of one kind|at least two"),
+            ([0, 1, 1], "each named once"),
+            (["a", 1], "labels of one kind"),
+            ([None, "a"], "labels of one kind"),
+            ([[0, 1]], "labels of one kind"),
+            ([0.0, np.nan], "labels of one kind"),
+            ("ab", "'classes' parameter"),
+            (3, "'classes' parameter"),
+        ],
+    )
+    def test_bad_declarations_are_refused(
+        self, rows: FloatArray, codes: NDArray[np.int_], classes: Any, message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            RashomonClassifier(classes=classes).fit(rows, codes)
+
+    def test_a_fold_without_a_class_still_has_its_column(
+        self, rows: FloatArray, codes: NDArray[np.int_]
+    ) -> None:
+        folds = [(np.flatnonzero(codes < 2), np.flatnonzero(codes == 2))]
+        folds.append(folds[0][::-1])
+        model = RashomonClassifier(**EASY, classes=range(3))
+        proba = cross_val_predict(model, rows, codes, cv=folds, method="predict_proba")
+        assert proba.shape == (240, 3)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_known_tables_are_drawn_from(load: Callable[[], Any]) -> None:
+    data = load()
+    wide = np.column_stack([data.data.min(axis=0), data.data.max(axis=0)])
+    X = PublicBoundsScaler(wide).fit_transform(data.data)
+    model = RashomonClassifier(epsilon=4.0, classes=[0, 1, 2], random_state=0).fit(X, data.target)
+    assert model.rashomon_set_.coef.shape == (20, 2 * (X.shape[1] + 1))
+    assert model.rashomon_set_.excess.mean() <= model.plan_.excess_bound

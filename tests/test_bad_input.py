@@ -1,0 +1,337 @@
+"""Odd tables and settings: each works properly, or is refused in words that say what to change."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.losses import Loss, SoftmaxLoss
+from rashomon_explorer.privacy import plan
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampler, Sampler
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+Estimator = RashomonClassifier | RashomonRegressor
+
+# Rows that no scaler has seen are what these tests are about.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:more than half of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, (60, 3))
+Y = (X[:, 0] > 0).astype(int)
+THREE = np.digitize(X[:, 0], [-0.15, 0.15])
+SIGNS = 2.0 * Y - 1
+
+TABLES: dict[str, FloatArray] = {
+    "more columns than rows": RNG.uniform(-0.2, 0.2, (6, 12)),
+    "one row of each class": X[[0, 1, 2]],
+    "constant columns": np.column_stack([X, np.full(60, 0.3), np.zeros(60)]),
+    "the same column twice": X[:, [0, 0, 1]],
+    "all zeros": np.zeros((60, 3)),
+    "all rows equal": np.tile(X[:1], (60, 1)),
+    "huge values": X * 1e300,
+    "nearly the largest doubles": np.where(X > 0.3, 1e305, -1e305),
+    "tiny values": X * 1e-300,
+    "subnormal values": np.full((60, 2), 5e-324),
+    "true and false": X > 0,
+    "whole numbers": np.round(X * 10).astype(np.int8),
+}
+KINDS: dict[str, tuple[type[Estimator], dict[str, Any]]] = {
+    "two classes": (RashomonClassifier, {"classes": [0, 1]}),
+    "three classes": (RashomonClassifier, {"classes": [0, 1, 2]}),
+    "regression": (RashomonRegressor, {"target_bounds": (0, 2)}),
+}
+
+
+def fit(kind: str, rows: Any, y: Any, **settings: Any) -> Estimator:
+    make, public = KINDS[kind]
+    chosen: dict[str, Any] = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
+    return make(**{**chosen, **public, **settings}).fit(rows, y)
+
+
+def targets_for(kind: str, n: int) -> NDArray[np.int_]:
+    return np.arange(n) % (2 if kind == "two classes" else 3)
+
+
+def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: FloatArray) -> None:
+    """Losses, minimum and hit rate of a set, from a problem posed anew."""
+    models = model.rashomon_set_
+    problem = Problem(rows, y, loss=loss, radius=model.radius, row_norm=model.row_norm)
+    losses = problem.value(models.coef.T)
+    assert np.allclose(models.losses, losses, rtol=1e-4, atol=1e-4)
+    assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-8)
+    assert (models.excess >= -models.minimum.gap - 1e-12).all()
+    assert models.hit_rate == np.mean(models.losses <= problem.minimum.value + models.psi)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_odd_tables_simply_work(kind: str, table: str) -> None:
+    rows = TABLES[table]
+    y = targets_for(kind, len(rows))
+    model = fit(kind, rows, y)
+    loss: str | Loss = SoftmaxLoss(3) if kind == "three classes" else model._loss
+    coded: FloatArray = {"two classes": 2.0 * y - 1, "three classes": 1.0 * y}.get(kind, y - 1.0)
+    check_by_hand(model, np.asarray(rows, dtype=float), loss, coded)
+    assert model.predict(rows).shape == (len(rows),)
+    assert np.isfinite(model.decision_spread(rows)).all()
+    assert np.isfinite(model.rashomon_set_.margins(rows)).all()
+    if isinstance(model, RashomonClassifier):
+        assert np.allclose(model.predict_proba(rows).sum(axis=1), 1.0)
+        assert np.isfinite(model.decision_function(rows)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_single_row_is_a_table(kind: str) -> None:
+    model = fit(kind, X[:1], [1])
+    assert model.rashomon_set_.coef.shape[0] == 4
+    assert 0 <= model.rashomon_set_.hit_rate <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"psi": 0.0},
+        {"psi": 1e-300},
+        {"psi": 1e300},
+        {"epsilon": 1e8},
+        {"epsilon": 1e-2},
+        {"radius": 1e-6},
+        {"radius": 1e12},
+        {"row_norm": 1e-300},
+        {"row_norm": 1e12},
+        {"ridge": 1e6},
+        {"delta": 0.0},
+        {"delta": 1e-300},
+    ],
+)
+def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> None:
+    y = targets_for(kind, 60)
+    model = fit(kind, X, y, **setting)
+    models = model.rashomon_set_
+    assert np.isfinite(models.losses).all()
+    assert models.hit_rate == np.mean(models.losses <= models.minimum.value + models.psi)
+    assert (np.linalg.norm(models.coef, axis=1) <= model.radius * (1 + 1e-9) + 1e-5).all()
+    assert np.isfinite(model.predict(X)).all()
+    if isinstance(model, RashomonClassifier):
+        assert np.isfinite(model.decision_function(X)).all()
+
+
+BROKEN = X.copy()
+BROKEN[3, 1] = np.nan
+ENDLESS = np.where(np.isnan(BROKEN), np.inf, X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("rows", "y", "message"),
+    [
+        (BROKEN, Y, "Input X contains NaN"),
+        (ENDLESS, Y, "Input X contains infinity"),
+        (X, np.where(Y == 1, np.nan, 0.0), "Input y contains NaN"),
+        (X, np.where(Y == 1, np.inf, 0.0), "Input y contains infinity"),
+        (np.empty((0, 3)), [], r"0 sample\(s\)"),
+        (np.empty((60, 0)), Y, r"0 feature\(s\)"),
+        (X[:, 0], Y, "Expected 2D array, got 1D array"),
+        (X[None], Y, "dim 3"),
+        (X, Y[:5], r"inconsistent numbers of samples: \[60, 5\]"),
+        (X, np.column_stack([Y, Y]), "y should be a 1d array"),
+        (X, None, "requires y to be passed"),
+        ([["a"], ["b"]], [0, 1], "could not convert string to float: 'a'"),
+        (X + 1j, Y, "Complex data not supported"),
+    ],
+)
+def test_tables_that_cannot_be_used_are_refused(kind: str, rows: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(kind, rows, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(60), r"one class, 0.0: two classes are needed.*classes=\[...\]"),
+        (X[:, 0], "continuous"),
+        (np.array([None, "a"])[Y], "."),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(y: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        RashomonClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("names", [(False, True), ("no", "yes"), (-1.0, 1.0), (10, 20)])
+def test_any_two_labels_are_drawn_alike(names: tuple[Any, Any]) -> None:
+    named = RashomonClassifier(n_draws=3, random_state=0).fit(X, np.array(names)[Y])
+    plain = RashomonClassifier(n_draws=3, random_state=0).fit(X, Y)
+    assert np.array_equal(named.rashomon_set_.coef, plain.rashomon_set_.coef)
+    assert named.rashomon_set_.hit_rate == plain.rashomon_set_.hit_rate
+    assert named.rashomon_set_.classes == names
+
+
+def test_targets_beyond_every_bound_are_clipped() -> None:
+    wild = np.where(Y == 1, 1e300, -1e300)
+    held = np.where(Y == 1, 1e-9, -1e-9)
+    one, other = (
+        RashomonRegressor(target_bounds=(-1e-9, 1e-9), n_draws=3, random_state=0).fit(X, y)
+        for y in (wild, held)
+    )
+    assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"radius": 1e-9}, "'radius' parameter .* in the range"),
+        ({"radius": 1e300}, "scores could reach .* lower radius or row_norm"),
+        ({"row_norm": 1e300}, "scores could reach .* lower radius or row_norm"),
+        ({"ridge": 1e7}, "'ridge' parameter .* in the range"),
+        ({"ridge": math.nan}, "'ridge' parameter"),
+        ({"psi": "a"}, "'psi' parameter"),
+        ({"psi": math.nan}, "'psi' parameter"),
+        ({"delta": math.nan}, "'delta' parameter"),
+        ({"delta": -0.1}, "'delta' parameter"),
+        ({"row_norm": -1.0}, "'row_norm' parameter"),
+        ({"n_draws": 2.0}, "'n_draws' parameter"),
+        ({"sampler": None}, "'sampler' parameter"),
+        ({"random_state": -1}, "'random_state' parameter"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(
+    kind: str, setting: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(kind, X, targets_for(kind, 60), **setting)
+
+
+@pytest.mark.parametrize("bounds", [(-1e308, 1e308), (0, 0), (1, 0), (0, math.nan), (0, 1, 2)])
+def test_target_bounds_need_a_width(bounds: Any) -> None:
+    with pytest.raises(ValueError, match="target_bounds must be"):
+        RashomonRegressor(target_bounds=bounds).fit(X, Y)
+
+
+def test_a_grid_says_how_few_columns_it_takes() -> None:
+    with pytest.raises(SamplerError, match=r"at most 3 parameters, got 8 .* use fewer columns"):
+        RashomonClassifier(sampler="finite_grid").fit(X, THREE)
+
+
+@pytest.mark.parametrize("sampler", ["hit_and_run", "mala"])
+def test_the_curators_samplers_take_what_the_exact_one_takes(sampler: str) -> None:
+    rows = TABLES["more columns than rows"]
+    model = RashomonClassifier(sampler=sampler, n_draws=3, random_state=0)
+    model.fit(rows, targets_for("three classes", len(rows)))
+    assert model.rashomon_set_.n_classes == 3
+    assert sampler != "hit_and_run" or model.rashomon_set_.hit_rate == 1.0
+
+
+class TestProblem:
+    @pytest.mark.parametrize(
+        ("rows", "y", "message"),
+        [
+            ([["a"], ["b"]], [1, -1], "X must hold numbers: .*'a'.*Encode text"),
+            ([[1.0, 2.0], [3.0]], [1, -1], "X must hold numbers"),
+            (X + 1j, SIGNS, "X must hold numbers: got complex128"),
+            (np.array([["2020-01-01"]], dtype="M8[D]"), [1], "X must hold numbers: got datetime64"),
+            (X, ["no"] * 60, "y must hold numbers"),
+            (None, None, "X must be a table with rows and columns"),
+            ([[None], [1.0]], [1, -1], r"X holds NaN or infinity at \(0, 0\)"),
+            (X, SIGNS[:, None], r"y must hold one target a row, got shape \(60, 1\)"),
+            (X, Y == 1, "labels must be −1 or \\+1"),
+        ],
+    )
+    def test_tables_without_numbers_are_refused(self, rows: Any, y: Any, message: str) -> None:
+        with pytest.raises(DataError, match=message):
+            Problem(rows, y)
+
+    @pytest.mark.parametrize(
+        ("setting", "message"),
+        [
+            ({"row_norm": None}, "row_norm must be finite and > 0, got None"),
+            ({"row_norm": "1"}, "row_norm must be finite and > 0, got '1'"),
+            ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
+            ({"ridge": math.nan}, "ridge must be finite and >= 0, got nan"),
+            ({"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
+        ],
+    )
+    def test_settings_are_refused_by_name(self, setting: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            Problem(X, SIGNS, **setting)
+
+    def test_a_loss_is_computed_of_numbers_in_any_clothes(self) -> None:
+        plain = Problem(X, SIGNS).minimum.value
+        assert Problem(X.tolist(), SIGNS.astype(int)).minimum.value == plain
+        assert Problem(X.astype(object), SIGNS.astype(object)).minimum.value == plain
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 1.5}, "n must be a whole number, at least 1, got 1.5"),
+        ({"n": math.nan}, "n must be a whole number"),
+        ({"n": "a"}, "n must be a whole number, at least 1, got 'a'"),
+        ({"p": 0}, "p must be a whole number, at least 1, got 0"),
+        ({"p": None}, "p must be a whole number"),
+        ({"psi": None}, "psi must be finite and >= 0, got None"),
+        ({"radius": 0.0}, "radius must be finite and > 0, got 0.0"),
+        ({"radius": "a"}, "radius must be finite and > 0, got 'a'"),
+        ({"row_norm": "a"}, "row_norm must be finite and > 0, got 'a'"),
+        ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
+        ({"epsilon": "a"}, "epsilon must be finite and > 0, got 'a'"),
+        ({"delta": "a"}, "delta must be finite and >= 0, got 'a'"),
+        ({"radius": 1e300}, "scores could reach 1e\\+300"),
+        ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores a row"),
+    ],
+)
+def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"n": 100, "p": 4, "psi": 0.1, "radius": 1.0, "row_norm": 1.0}
+    with pytest.raises(ValueError, match=message):
+        plan(**{**good, "epsilon": 1.0, **change})
+
+
+@pytest.mark.parametrize(
+    ("beta", "psi", "message"),
+    [
+        (0.0, 0.1, "beta must be finite and > 0, got 0.0"),
+        (-1.0, 0.1, "beta must be finite and > 0, got -1.0"),
+        (math.nan, 0.1, "beta must be"),
+        (math.inf, 0.1, "beta must be"),
+        (1.0, -0.1, "psi must be finite and >= 0, got -0.1"),
+        (1.0, math.nan, "psi must be"),
+        (1.0, math.inf, "psi must be"),
+    ],
+)
+def test_a_target_needs_a_law(beta: float, psi: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        GibbsTarget(Problem(X, SIGNS), beta, psi)
+
+
+@pytest.mark.parametrize("sampler", [ExactSampler(), HitAndRunSampler(), MalaSampler()])
+@pytest.mark.parametrize(("beta", "psi"), [(1e-6, 0.1), (1e6, 0.1), (20.0, 0.0), (20.0, 100.0)])
+def test_a_sampler_stays_in_the_ball_at_every_temperature(
+    sampler: Sampler, beta: float, psi: float
+) -> None:
+    target = GibbsTarget(Problem(X, SIGNS, radius=2.0), beta, psi)
+    draws = collect(sampler, target, 3, np.random.default_rng(0))
+    assert (np.linalg.norm(draws.coef, axis=1) <= 2.0 + 1e-5).all()
+    assert np.allclose(draws.losses, target.problem.value(draws.coef.T), atol=1e-4)
+
+
+def test_the_constants_of_huge_scores_are_refused_and_of_large_ones_finite() -> None:
+    settings: dict[str, Any] = {"n": 10, "p": 6, "row_bound": 1.0}
+    losses: list[str | Loss] = ["logistic", "squared", SoftmaxLoss(4), "hinge", "absolute"]
+    for loss in losses:
+        large = Constants.of(loss, domain=Ball(1e99), **settings)
+        assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
+        with pytest.raises(ValueError, match="scores could reach"):
+            Constants.of(loss, domain=Ball(1e101), **settings)
