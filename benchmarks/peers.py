@@ -50,7 +50,9 @@ def measure(seconds: float) -> dict[str, Any]:
         for n, p, chains in langevin.SIZES
     ]
     thresholded = [
-        _measure(_at_home(*langevin.LAZY_SIZES[1]), dtype, seconds / 2) for dtype in TOLERANCES
+        _measure(_at_home(*size), dtype, seconds / 2)
+        for dtype in TOLERANCES
+        for size in langevin.LAZY_SIZES[1:]
     ]
     versions = [entry.pop("versions") for entry in sizes + thresholded]
     return {
@@ -107,6 +109,7 @@ def _measure(race: Race, dtype: str, seconds: float) -> dict[str, Any]:
         "hit_rate": round(race.hit_rate, 3),
         "chain_steps_per_second": round(chains / step),
         **_ratios(report, step),
+        "xla_ratio_of_products": _limit(race, dtype, report, seconds),
         "loop_ratio": round(_seconds_of_loop(race, seconds) / step, 3),
         "why_null": why_null,
         "versions": report and report["versions"],
@@ -119,6 +122,15 @@ def _ratios(report: dict[str, Any] | None, step: float) -> dict[str, float | Non
         return dict.fromkeys([*_RATIOS.values(), "largest_difference"])
     ratios = {name: round(report["seconds"][peer] / step, 3) for peer, name in _RATIOS.items()}
     return {**ratios, "largest_difference": max(report["differences"].values())}
+
+
+def _limit(race: Race, dtype: str, report: dict[str, Any] | None, seconds: float) -> float | None:
+    """Ratio to XLA of a step that costs nothing but its two matrix products."""
+    if report is None:
+        return None
+    n, chains = race.target.problem.n, race.first.shape[1]
+    products = langevin.seconds_of_products(n, len(race.first), chains, dtype, seconds)
+    return round(report["seconds"]["xla"] / products, 3)
 
 
 def _report(file: Path, dtype: str, seconds: float, scale: float) -> dict[str, Any]:

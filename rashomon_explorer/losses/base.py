@@ -45,7 +45,8 @@ class EmpiricalLoss(Protocol):
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K).
 
-        A subgradient where the loss has a kink.
+        A subgradient where the loss has a kink. For a stack (G, p, K) of models it returns (G, K)
+        and (G, p, K), and what it gives for one of them does not depend on G or on the others.
         """
         ...
 

@@ -15,10 +15,12 @@ from threadpoolctl import ThreadpoolController
 FloatArray = NDArray[np.float64]
 
 _BLOCK_BYTES = 2**19  # a block and its temporaries stay in a core's L2 cache
+STACK_COLUMNS = 256  # models of a stack that are evaluated at a time
+_STACK_ROWS = 1024
 _FEWEST_ROWS = 64
 _MOST_SINGLE_ROWS = 1024  # what float32 sums of more rows could add to a sensitivity is too much
 _LANES = 4
-_SERIAL_CELLS = 2**17  # below this, handing work to threads costs more than it saves
+_SERIAL_CELLS = 2**19  # below this, handing work to threads costs more than it saves
 _BLAS_CELLS = 2**12  # below this, BLAS uses one thread by itself, and telling it costs 30 µs
 
 
@@ -28,6 +30,7 @@ def sum_row_blocks(
     n_columns: int,
     *,
     item_bytes: int = 8,
+    block: int | None = None,
     workers: int | None = None,
 ) -> tuple[FloatArray, ...]:
     """Add up ``work`` over consecutive row blocks, in float64.
@@ -43,6 +46,8 @@ def sum_row_blocks(
         Shape of the array that ``work`` makes on its way.
     item_bytes : int, default=8
         Size of one of its entries.
+    block : int, optional
+        Rows in a block; by default as many as :func:`block_rows` says.
     workers : int, optional
         Threads; by default the number of cores, at most four.
 
@@ -56,7 +61,7 @@ def sum_row_blocks(
     >>> sum_row_blocks(lambda rows: (values[rows].sum(keepdims=True),), 10, 1)
     (array([45.]),)
     """
-    size = block_rows(n_rows, n_columns, item_bytes)
+    size = block_rows(n_rows, n_columns, item_bytes) if block is None else block
     blocks = [slice(low, min(low + size, n_rows)) for low in range(0, n_rows, size)]
     lanes = min(_LANES, len(blocks))
     cuts = [len(blocks) * lane // lanes for lane in range(lanes + 1)]
@@ -77,6 +82,17 @@ def sum_row_blocks(
         else:
             parts = list(_pool(workers, os.getpid()).map(lane, cuts[:-1], cuts[1:]))
     return tuple(sum(sums[1:], start=sums[0]) for sums in zip(*parts, strict=True))
+
+
+def stack_rows(n_rows: int) -> int:
+    """Rows in a block for stacks (G, p, K) of models, whatever G is.
+
+    Examples
+    --------
+    >>> stack_rows(50_000), stack_rows(100)
+    (1024, 112)
+    """
+    return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 
 def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import sum_row_blocks
+from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
 from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound
 from rashomon_explorer.losses.clipped_slope_expansion import ClippedSlopeExpansion
 from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
@@ -109,9 +109,16 @@ class ClippedSlopeRisk:
         def block(rows: slice) -> tuple[FloatArray, FloatArray]:
             scores = self._scores(models, rows)
             slope = self.shape.slope(scores)
-            return self.shape.value(scores).sum(axis=0), self.rows[rows].T @ slope
+            return self.shape.value(scores).sum(axis=-2), self.rows[rows].T @ slope
 
-        total, gradient = sum_row_blocks(block, self.n, models.shape[1], item_bytes=models.itemsize)
+        block_size = stack_rows(self.n) if models.ndim > 2 else None
+        total, gradient = sum_row_blocks(
+            block,
+            self.n,
+            models.size // self.p,
+            item_bytes=models.itemsize,
+            block=block_size,
+        )
         return total / self.n, gradient / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:

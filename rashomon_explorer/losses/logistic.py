@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import sum_row_blocks
+from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
 from rashomon_explorer.losses.logistic_bound import LogisticBound
 
 # exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
@@ -140,7 +140,7 @@ class LogisticRisk:
         def block(rows: slice) -> tuple[NDArray[Any]]:
             margin = self.z[rows] @ models
             if group < 1:
-                return (np.logaddexp(0, margin).sum(axis=0),)
+                return (np.logaddexp(0, margin).sum(axis=-2),)
             return (_log_product_sum(_one_plus_exp(margin), group),)
 
         (total,) = self._sum_blocks(block, models)
@@ -154,7 +154,7 @@ class LogisticRisk:
         def block(rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
             margin = self.z[rows] @ models
             if group < 1:
-                return np.logaddexp(0, margin).sum(axis=0), self.z[rows].T @ expit(-margin)
+                return np.logaddexp(0, margin).sum(axis=-2), self.z[rows].T @ expit(-margin)
             factors = _one_plus_exp(margin)
             total = _log_product_sum(factors, group)
             # 1 − σ(margin): one exponential serves the loss and the gradient.
@@ -197,7 +197,11 @@ class LogisticRisk:
     def _sum_blocks(
         self, work: Callable[[slice], tuple[NDArray[Any], ...]], models: NDArray[Any]
     ) -> tuple[FloatArray, ...]:
-        return sum_row_blocks(work, self.n, models.shape[1], item_bytes=models.itemsize)
+        size, block = models.itemsize, None
+        if models.ndim > 2:
+            block = stack_rows(self.n)
+        columns = models.size // self.p
+        return sum_row_blocks(work, self.n, columns, item_bytes=size, block=block)
 
     def _curvature(self, theta: FloatArray) -> FloatArray:
         sigma = expit(self.z @ theta)
@@ -207,7 +211,7 @@ class LogisticRisk:
         """How many factors 1 + exp(margin) one logarithm can take without overflow."""
         radius = self.radius
         if radius is None:
-            radius = float(np.sqrt((models.astype(float) ** 2).sum(axis=0).max(initial=0.0)))
+            radius = float(np.sqrt((models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)))
         exponent = self._longest_row * radius + 1
         group = _LARGEST_GROUP
         while group and group * exponent > _SAFE_EXPONENT[models.itemsize]:
@@ -228,13 +232,14 @@ def _log_product_sum(factors: NDArray[Any], group: int) -> NDArray[Any]:
     because margins are bounded by the domain. The products are of halves of the rows, and of
     halves of those: an array multiplied by its other half is quicker than a reduction.
     """
-    whole = len(factors) // group * group
-    product = factors[:whole]
+    rows = factors.shape[-2]
+    whole = rows // group * group
+    product = factors[..., :whole, :]
     while group > 1:
-        half = len(product) // 2
-        product = product[:half] * product[half:]
+        half = product.shape[-2] // 2
+        product = product[..., :half, :] * product[..., half:, :]
         group //= 2
-    total = np.log(product).sum(axis=0)
-    if whole < len(factors):
-        total += np.log(factors[whole:]).sum(axis=0)
+    total = np.log(product).sum(axis=-2)
+    if whole < rows:
+        total += np.log(factors[..., whole:, :]).sum(axis=-2)
     return np.asarray(total)

@@ -166,6 +166,9 @@ class SoftmaxRisk:
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
+        if theta.ndim > 2:
+            parts = [self.value_and_gradient(models) for models in theta]
+            return np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts])
 
         def block(rows: slice) -> tuple[FloatArray, FloatArray]:
             total, residual = self._losses(theta, rows)

@@ -140,7 +140,7 @@ class SquaredRisk:
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
         gradient = self.gram @ theta - self.moment[:, None]
-        value = 0.5 * (np.sum(theta * (gradient - self.moment[:, None]), axis=0) + self.energy)
+        value = 0.5 * (np.sum(theta * (gradient - self.moment[:, None]), axis=-2) + self.energy)
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:

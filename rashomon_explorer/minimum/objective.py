@@ -30,9 +30,9 @@ class Objective:
         return self.loss.value(theta) + self.ridge / 2 * np.einsum("ij,ij->j", theta, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K)."""
+        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
         value, gradient = self.loss.value_and_gradient(theta)
-        square = np.einsum("ij,ij->j", theta, theta)
+        square = np.einsum("...ij,...ij->...j", theta, theta)
         return value + self.ridge / 2 * square, gradient + self.ridge * theta
 
     def hessian(self, theta: FloatArray) -> FloatArray:

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.losses.blocks import STACK_COLUMNS
+
 FloatArray = NDArray[np.float64]
 
-WIDTH = 64  # models in a group, of few rows more
+_WIDTH = 32  # models in a group, of few rows more
 _FEWEST_CELLS, _WIDEST = 2**15, 1024
 
 
@@ -22,13 +24,13 @@ class Columns:
     Parameters
     ----------
     value_and_gradient : callable
-        Maps models (p, K) to their losses (K,) and gradients (p, K), column by column.
+        Maps a stack of models (G, p, K) to their losses (G, K) and gradients (G, p, K).
     n_rows : int
         Rows that it reads: groups are wider where one of 64 models is hardly any work.
 
     Examples
     --------
-    >>> square = Columns(lambda theta: ((theta**2).sum(axis=0), 2 * theta), n_rows=1000)
+    >>> square = Columns(lambda theta: ((theta**2).sum(axis=-2), 2 * theta), n_rows=1000)
     >>> square.value_and_gradient(np.array([[1.0, 2.0]]))
     (array([1., 4.]), array([[2., 4.]]))
     """
@@ -39,17 +41,17 @@ class Columns:
         n_rows: int,
     ) -> None:
         self._evaluate = value_and_gradient
-        self.width = min(max(1, _FEWEST_CELLS // (n_rows * WIDTH)) * WIDTH, _WIDEST)
+        self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
 
     def value_and_gradient(self, theta: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
         """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K)."""
         p, count = theta.shape
-        value, gradient = np.empty(count), np.empty((p, count))
-        for low in range(0, count, self.width):
-            high = min(low + self.width, count)
-            group = np.zeros((p, self.width))
-            group[:, : high - low] = theta[:, low:high]
-            values, gradients = self._evaluate(group)
-            value[low:high] = values[: high - low]
-            gradient[:, low:high] = gradients[:, : high - low]
-        return value, gradient
+        groups = -(-count // self.width)
+        filled = np.zeros((p, groups * self.width))
+        filled[:, :count] = theta
+        stack = np.ascontiguousarray(filled.reshape(p, groups, self.width).swapaxes(0, 1))
+        at_once = max(1, STACK_COLUMNS // self.width)
+        parts = [self._evaluate(stack[low : low + at_once]) for low in range(0, groups, at_once)]
+        value = np.concatenate([part[0] for part in parts]).ravel()
+        gradient = np.concatenate([part[1] for part in parts]).swapaxes(0, 1).reshape(p, -1)
+        return value[:count], gradient[:, :count]

@@ -18,7 +18,7 @@ from rashomon_explorer.threshold import HardThreshold, NoThreshold, SmoothThresh
 
 FloatArray = NDArray[np.float64]
 
-_DOUBLE_MARGIN = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 of it
+_DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 of it
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,10 @@ class FullDrift:
         curvature = self.target.problem.curvature_bound() if self.lazy else None
         if curvature is None:
             return self._thresholded
-        slack = Slack(curvature, self._margin)
+        slope_error = 0.0
+        if self._rounding:
+            slope_error = self.target.problem.L * (self._rounding.share + self._rounding.cell)
+        slack = Slack(curvature, slope_error)
         return lambda theta: self._lazily(theta, slack)
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -131,11 +134,12 @@ class FullDrift:
         return self._weighted(value, gradient)
 
     def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
-        look = slack.upper(theta) >= self._edge
+        # The plain path would compute a loss below the edge, whatever rounding does to it.
+        look = slack.upper(theta) >= self._edge - self._error(self._edge)
         drift = np.zeros_like(theta)
         if look.any():
             value, gradient = self._columns.value_and_gradient(theta[:, look])
-            slack.note(look, theta, value, gradient)
+            slack.note(look, theta, value + self._error(value), gradient)
             drift[:, look] = self._weighted(value, gradient)
         return drift
 
@@ -156,9 +160,12 @@ class FullDrift:
     def _rounding(self) -> SinglePrecision | None:
         return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
 
-    @property
-    def _margin(self) -> float:
-        return _DOUBLE_MARGIN * (1 + self._edge) + (self._rounding.margin if self._rounding else 0)
+    def _error(self, value: FloatArray | float) -> FloatArray | float:
+        """More than what rounding does to a computed loss."""
+        share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
+        if self._rounding:
+            share, cell = share + 2 * self._rounding.share, cell + 2 * self._rounding.cell
+        return share * value + cell
 
     @property
     def _width(self) -> float:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from rashomon_explorer.losses.blocks import block_rows
+from rashomon_explorer.losses.blocks import stack_rows
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers.drift.columns import WIDTH
 
 _UNIT = 2.0**-24  # float32 rounds to half a unit of 2⁻²³
 _CELL = 128.0  # roundings of a group of 16 exponentials, their product and its logarithm
@@ -26,19 +25,21 @@ class SinglePrecision:
     ----------
     gradient, value : float
         These two bounds.
-    margin : float
-        Largest error of a computed loss.
+    share, cell : float
+        γ and c: a computed loss v is off by at most γ(v + c) + c, as its terms are positive, and
+        the gradient of a loss with constant L by at most L(γ + c).
     """
 
     gradient: float
     value: float
-    margin: float
+    share: float
+    cell: float
 
     @classmethod
     def of(cls, problem: Problem) -> "SinglePrecision":
         """Bounds for a problem; reads no row."""
         n = problem.n
-        rows = min(n, block_rows(n, WIDTH, item_bytes=4))
+        rows = min(n, stack_rows(n))
         gamma = rows * _UNIT / (1 - rows * _UNIT)
         reach = problem.domain.reach(problem.row_bound)
         cell = _UNIT * (_CELL + (problem.p + 2) * reach)
@@ -47,5 +48,6 @@ class SinglePrecision:
         return cls(
             gradient=2 * problem.L / n * in_block,
             value=2 * largest_loss / n * in_block,
-            margin=2 * largest_loss * (gamma + cell),
+            share=gamma,
+            cell=cell,
         )

@@ -22,21 +22,21 @@ class Slack:
     ----------
     curvature : ndarray of shape (p, p)
         A.
-    margin : float
-        More than any computed loss may differ from the exact one by rounding.
+    slope_error : float, default=0.0
+        What rounding may do to the norm of a gradient.
 
     Examples
     --------
-    >>> slack = Slack(np.eye(1), margin=0.0)
+    >>> slack = Slack(np.eye(1))
     >>> theta = np.array([[0.0, 1.0]])
     >>> slack.note(np.array([True, True]), theta, np.array([0.0, 0.5]), theta)
     >>> slack.upper(np.array([[0.2, 1.0]])).tolist()
     [0.020000000000000004, 0.5]
     """
 
-    def __init__(self, curvature: FloatArray, margin: float) -> None:
+    def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
         self._curvature = curvature
-        self._margin = margin
+        self._slope_error = slope_error
         self._value = np.empty(0)
 
     def upper(self, theta: FloatArray) -> FloatArray:
@@ -45,7 +45,10 @@ class Slack:
             return np.full(theta.shape[1], np.inf)
         moved = theta - self._anchor
         slope = self._gradient + (self._curvature @ moved) / 2
-        return np.asarray(self._value + np.einsum("ij,ij->j", moved, slope) + self._margin)
+        bound = self._value + np.einsum("ij,ij->j", moved, slope)
+        if self._slope_error:
+            bound += self._slope_error * np.sqrt(np.einsum("ij,ij->j", moved, moved))
+        return np.asarray(bound)
 
     def note(
         self,
@@ -54,7 +57,10 @@ class Slack:
         value: FloatArray,
         gradient: FloatArray,
     ) -> None:
-        """Remember losses and gradients of the chains that were evaluated at ``theta`` (p, K)."""
+        """Remember the chains that were evaluated at ``theta`` (p, K).
+
+        ``value`` must be at least their losses, whatever rounding did to them.
+        """
         if not len(self._value):
             self._value = np.full(theta.shape[1], np.inf)
             self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
