@@ -1,6 +1,7 @@
 """The thresholded Gibbs law exp(−β·max{L, min L + ψ}) on a set of models."""
 
 from dataclasses import InitVar, dataclass, field
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +54,9 @@ class GibbsTarget:
 
     def __post_init__(self, threshold: str | Threshold) -> None:
         """Refuse parameters that define no law."""
-        if not (np.isfinite(self.beta) and self.beta > 0):
+        if not (isinstance(self.beta, Real) and np.isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"beta must be finite and > 0, got {self.beta!r}")
-        if not (np.isfinite(self.psi) and self.psi >= 0):
+        if not (isinstance(self.psi, Real) and np.isfinite(self.psi) and self.psi >= 0):
             raise ValueError(f"psi must be finite and >= 0, got {self.psi!r}")
         object.__setattr__(self, "shape", get_threshold(threshold, self.psi))
 

@@ -335,3 +335,45 @@ def test_the_constants_of_huge_scores_are_refused_and_of_large_ones_finite() -> 
         assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
         with pytest.raises(ValueError, match="scores could reach"):
             Constants.of(loss, domain=Ball(1e101), **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": None}, "loss must be one of"),
+        ({"loss": 3}, "loss must be one of"),
+        ({"domain": "ball"}, "domain must be a set of models"),
+        ({"intercept": "no"}, "intercept must be True or False"),
+    ],
+)
+def test_a_problem_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Problem([[0.5], [-0.5]], [1, -1], **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": "a"}, "beta must be finite and > 0"),
+        ({"psi": None}, "psi must be finite and >= 0"),
+        ({"threshold": 3}, "threshold must be one of"),
+    ],
+)
+def test_a_target_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
+    problem = Problem([[0.5], [-0.5]], [1, -1])
+    with pytest.raises(ValueError, match=message):
+        GibbsTarget(problem, **{"beta": 1.0, "psi": 0.1, **change})
+
+
+def test_fewer_than_one_draw_is_no_number_of_draws() -> None:
+    target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), 1.0, 0.1)
+    with pytest.raises(ValueError, match="n_draws must be at least 1"):
+        collect(ExactSampler(), target, -1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-8, 1e-12])
+def test_regression_for_next_to_nothing_draws_next_to_nothing(epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (100, 3))
+    model = RashomonRegressor(epsilon=epsilon, delta=0.0, random_state=0).fit(X, X[:, 0])
+    assert np.linalg.norm(model.rashomon_set_.coef, axis=1).max() <= 4.0 + 1e-5

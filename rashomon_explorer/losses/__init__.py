@@ -45,11 +45,11 @@ def get_loss(loss: str | Loss) -> Loss:
     >>> get_loss("logistic").task
     'classification'
     """
-    if not isinstance(loss, str):
-        return loss
-    if loss not in ALL_LOSSES:
+    if isinstance(loss, str) and loss in ALL_LOSSES:
+        return ALL_LOSSES[loss]()
+    if isinstance(loss, str) or not hasattr(loss, "empirical"):
         raise ValueError(f"loss must be one of {sorted(ALL_LOSSES)} or a Loss, got {loss!r}")
-    return ALL_LOSSES[loss]()
+    return loss
 
 
 __all__ = [

@@ -188,7 +188,9 @@ def pure(epsilon: float) -> Guarantee:
     0.5
     """
     check_nonnegative(epsilon=epsilon)
-    return Guarantee("pure", "pure DP", pure_epsilon=epsilon, rho=epsilon * epsilon / 2)
+    return Guarantee(
+        "pure", "pure DP", pure_epsilon=epsilon, rho=_never_0(epsilon * epsilon / 2, epsilon)
+    )
 
 
 def bounded_range(eta: float) -> Guarantee:
@@ -207,7 +209,7 @@ def bounded_range(eta: float) -> Guarantee:
         "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
         "Rogers 2021)",
         pure_epsilon=eta,
-        rho=eta * eta / 8,
+        rho=_never_0(eta * eta / 8, eta),
     )
 
 
@@ -234,7 +236,9 @@ def gdp(mu: float) -> Guarantee:
     (4.3772, 4.7284)
     """
     check_nonnegative(mu=mu)
-    return Guarantee("gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=mu * mu / 2, mu=mu)
+    return Guarantee(
+        "gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=_never_0(mu * mu / 2, mu), mu=mu
+    )
 
 
 def approximate(epsilon: float, delta: float) -> Guarantee:
@@ -308,3 +312,8 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
         seeded=any(part.seeded for part in parts),
     )
     return total if total.holds else replace(total, notion="none")
+
+
+def _never_0(square: float, root: float) -> float:
+    """Round a square that is too small for a double up, not off: it would be spent for nothing."""
+    return square if square > 0 or root == 0 else math.ulp(0.0)

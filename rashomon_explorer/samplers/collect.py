@@ -60,6 +60,11 @@ def collect(
     Draws
         Fewer than ``n_draws`` only if ``report`` stopped it.
 
+    Raises
+    ------
+    ValueError
+        If ``n_draws`` is below 1.
+
     Examples
     --------
     >>> from rashomon_explorer.problem import Problem
@@ -68,6 +73,8 @@ def collect(
     >>> collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef.shape
     (3, 2)
     """
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n_draws!r}")
     coef = np.empty((0, target.problem.p))
     losses = np.empty(0)
     accepted = evaluated = 0

@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024
+_MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class ExactSampler:
     Parameters
     ----------
     patience : int, default=5_000_000
-        Proposals without one accepted draw after which the sampler gives up.
+        Proposals without one accepted draw after which the sampler gives up; fewer, 2·10¹⁰/p²,
+        beyond 64 parameters, where each costs p² operations and hope is small.
 
     Notes
     -----
@@ -53,19 +55,20 @@ class ExactSampler:
         Raises
         ------
         SamplerError
-            If ``patience`` proposals in a row were refused.
+            If ``patience`` proposals in a row were refused; the message says what to change.
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
-        refused = 0
+        work = max(_LEAST_PATIENCE, _MOST_WORK // target.problem.p**2)
+        refused, patience = 0, min(self.patience, work)
         while True:
             theta, floor, proposed = candidates.take(size, rng)
             losses = target.problem.value(theta)
             keep = _thin(target, losses, floor, rng)
             refused = 0 if keep.any() else refused + proposed
-            if refused > self.patience:
+            if refused > patience:
                 raise SamplerError(_hopeless(target, refused))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves

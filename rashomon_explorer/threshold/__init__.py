@@ -37,12 +37,12 @@ def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
     >>> get_threshold("smooth", psi=0.02)
     SmoothThreshold(width=0.01, name='smooth')
     """
-    if isinstance(threshold, str):
-        if threshold not in THRESHOLDS:
-            raise ValueError(
-                f"threshold must be one of {sorted(THRESHOLDS)} or a Threshold, got {threshold!r}"
-            )
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
         threshold = THRESHOLDS[threshold](psi)
+    if isinstance(threshold, str) or not hasattr(threshold, "energy"):
+        raise ValueError(
+            f"threshold must be one of {sorted(THRESHOLDS)} or a Threshold, got {threshold!r}"
+        )
     # At ψ = 0 nothing is thresholded: the slope is 1, and no record moves it.
     return NoThreshold() if isinstance(threshold, HardThreshold) and psi == 0 else threshold
 

@@ -97,7 +97,7 @@ def test_ten_parameters_of_the_smoothed_hinge_loss_agree_with_long_chains(radius
     target = hinge_target(10, radius, 1.0, 400.0, 0.03)
     assert target.problem.minimum.on_boundary == (radius < 2)
     draws = collect(ExactSampler(), target, 4000, np.random.default_rng(0))
-    reference = metropolis(target, 4000, 3000, np.random.default_rng(1))
+    reference = metropolis(target, 1000, 1500, np.random.default_rng(1))
     excess = draws.losses - target.problem.minimum.value
     assert ks_2samp(excess, target.excess(reference)).pvalue > LEVEL
     for column in range(10):

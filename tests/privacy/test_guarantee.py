@@ -222,3 +222,10 @@ def test_bounded_range_composes_at_a_quarter_of_pure() -> None:
     assert Fraction(bounded_range(0.5).rho) == Fraction(1, 32)
     assert bounded_range(0.5).pure_epsilon == 0.5
     assert pure(0.5).rho == 4 * bounded_range(0.5).rho
+
+
+@pytest.mark.parametrize("make", [pure, bounded_range, gdp])
+def test_no_price_is_rounded_off_to_nothing(make: Callable[[float], Guarantee]) -> None:
+    assert make(1e-200).rho > 0
+    assert make(0.0).rho == 0
+    assert compose([make(1e-200)] * 3).epsilon(1e-9) > 0 or make is gdp

@@ -216,3 +216,13 @@ def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
             assert "hopeless" in str(error) and radius > 100
         else:
             assert np.linalg.norm(draws.coef, axis=1).max() <= radius * (1 + 1e-6) + 1e-5
+
+
+def test_patience_is_shorter_where_a_proposal_is_more_work(monkeypatch):
+    monkeypatch.setattr("rashomon_explorer.samplers.exact._MOST_WORK", 0)
+    monkeypatch.setattr("rashomon_explorer.samplers.exact._LEAST_PATIENCE", 10_000)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 40)), rng.choice([-1.0, 1.0], 60)
+    target = GibbsTarget(Problem(X, y, radius=3.0), beta=3000.0, psi=0.0)
+    with pytest.raises(SamplerError, match="none of .* proposals was accepted"):
+        collect(ExactSampler(), target, 5, np.random.default_rng(0))

@@ -14,6 +14,7 @@ FloatArray = NDArray[np.float64]
 _FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
 _LEAST_PAD = 0.125  # in units of 1/(βR²): costs at most exp(−¼) of the acceptance
 _ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
+_PADDING = 0.5 + 1e-13  # a pad far above the curvature drowns it, and its own half is rounded
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Envelope:
         bound rises no faster than r²/2 (see :class:`FaceProposal`).
         """
         gap = self.tangent.gap if pull_gap is None else pull_gap
-        worst = self.slack + gap + pad / 2 * self.longest_step**2
+        worst = self.slack + gap + _PADDING * pad * self.longest_step**2
         return np.maximum(self.bound.radial(radius) - worst, 0.0)
 
     def floor(self, theta: FloatArray, pad: float) -> FloatArray:
@@ -109,7 +110,7 @@ class Envelope:
         square = np.einsum("ij,ij->j", h, h)
         stretch = np.einsum("ij,i->j", (self.vectors.T @ h) ** 2, self.curvature)
         bounds = [
-            self.bound.radial(np.sqrt(stretch + tau * square)) - tau / 2 * square
+            self.bound.radial(np.sqrt(stretch + tau * square)) - _PADDING * tau * square
             for tau in {self.least_pad, pad}
         ]
         return np.maximum(np.max(bounds, axis=0) + self._linear(theta, h) - self.slack, 0.0)
@@ -122,7 +123,7 @@ class Envelope:
         """
         h = theta - self.centre[:, None]
         whitened = (self.vectors.T @ h) * np.sqrt(self.curvature + self.least_pad)[:, None]
-        padding = self.least_pad / 2 * np.einsum("ij,ij->j", h, h)
+        padding = _PADDING * self.least_pad * np.einsum("ij,ij->j", h, h)
         below = self._linear(theta, h) - padding - self.slack
         return np.maximum(self.bound.at(whitened) + below, 0.0)
 
