@@ -1,16 +1,10 @@
-"""Losses of one score whose slope is clipped: hinge, smoothed hinge, absolute and pinball."""
+"""A function of one score whose slope is clipped: hinge, smoothed hinge, absolute and pinball."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses.base import FloatArray
-from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
-from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound
-from rashomon_explorer.losses.clipped_slope_expansion import ClippedSlopeExpansion
-from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
 
 
 @dataclass(frozen=True)
@@ -60,116 +54,3 @@ class ClippedSlope:
     def room(self, a: FloatArray) -> FloatArray:
         """Distance to the nearer end of the parabola's zone, negative outside it."""
         return np.minimum(a - self.low * self.width, self.high * self.width - a)
-
-
-@dataclass(frozen=True)
-class ClippedSlopeRisk:
-    """Mean of f(rows_i·θ + offset_i) for one :class:`ClippedSlope` f.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Rows with label and sign folded in.
-    offsets : ndarray of shape (n,)
-    shape : ClippedSlope
-    """
-
-    rows: FloatArray
-    offsets: FloatArray
-    shape: ClippedSlope
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.rows.shape[0])
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        return int(self.rows.shape[1])
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        models = np.asarray(theta, dtype=self.rows.dtype)
-        (total,) = sum_row_blocks(
-            lambda block: (self.shape.value(self._scores(models, block)).sum(axis=0),),
-            self.n,
-            models.shape[1],
-            item_bytes=models.itemsize,
-        )
-        return total / self.n
-
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and a subgradient (p, K) for each column of ``theta`` (p, K).
-
-        Where no row is at a kink it is the gradient.
-        """
-        models = np.asarray(theta, dtype=self.rows.dtype)
-
-        def block(rows: slice) -> tuple[FloatArray, FloatArray]:
-            scores = self._scores(models, rows)
-            slope = self.shape.slope(scores)
-            return self.shape.value(scores).sum(axis=-2), self.rows[rows].T @ slope
-
-        block_size = stack_rows(self.n) if models.ndim > 2 else None
-        total, gradient = sum_row_blocks(
-            block,
-            self.n,
-            models.size // self.p,
-            item_bytes=models.itemsize,
-            block=block_size,
-        )
-        return total / self.n, gradient / self.n
-
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model (p,), of the rows inside their zone."""
-        curvature = self.shape.curvature(self.scores(theta)) / self.n
-        curved = curvature > 0
-        return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]
-
-    def curvature_bound(self) -> FloatArray | None:
-        """Gram matrix/width (p, p), at least every Hessian; None with a kink."""
-        if self.shape.width == 0:
-            return None
-        rows = self.rows.astype(np.float64, copy=False)
-        return rows.T @ rows / (self.n * self.shape.width)
-
-    def within(
-        self, radius: float, dtype: type[np.floating[Any]] = np.float64
-    ) -> "ClippedSlopeRisk":
-        """Return the same loss, computed in ``dtype``: nothing here depends on a model's size."""
-        rows = np.ascontiguousarray(self.rows, dtype=dtype)
-        return replace(self, rows=rows, offsets=self.offsets.astype(dtype))
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ClippedSlopeBound:
-        """Certified bound around ``theta``; see :class:`ClippedSlopeBound`.
-
-        Raises
-        ------
-        SamplerError
-            If the loss has a kink: it has no curvature that an envelope could be made of.
-        """
-        if self.shape.width == 0:
-            raise SamplerError(
-                "a loss with kinks has no certified quadratic bound, so no exact draws by "
-                "rejection: use a smoothed loss (smoothed_hinge), a Langevin sampler with "
-                "smoothing, or a finite grid of models"
-            )
-        room = self.shape.room(self.scores(theta))
-        inside = room > 0
-        rows = self.rows[inside] @ whiten
-        bound = ClippedSlopeBound.of(rows, room[inside], 1 / (self.n * self.shape.width))
-        if self.p > LARGEST_SPECTRUM:
-            return bound
-        return replace(bound, expansion=ClippedSlopeExpansion(self.rows, self.offsets, self.shape))
-
-    def scores(self, theta: FloatArray) -> FloatArray:
-        """Arguments rows_i·θ + offset_i (n,) of the loss at one model (p,)."""
-        return np.asarray(self.rows @ theta + self.offsets)
-
-    def smoothed(self, width: float) -> "ClippedSlopeRisk":
-        """Return the same loss with a parabola of at least this width: never above this one."""
-        return replace(self, shape=replace(self.shape, width=max(width, self.shape.width)))
-
-    def _scores(self, theta: FloatArray, rows: slice) -> FloatArray:
-        return np.asarray(self.rows[rows] @ theta + self.offsets[rows, None])

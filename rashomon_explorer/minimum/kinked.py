@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.domains import Ball, Domain
-from rashomon_explorer.losses.clipped_slope import ClippedSlopeRisk
+from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
 from rashomon_explorer.minimum.general import minimise_on

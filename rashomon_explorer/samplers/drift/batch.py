@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from rashomon_explorer.privacy.sensitivity import batch_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.full import FullDrift
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.threshold import NoThreshold, SmoothThreshold
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class BatchDrift:
+class BatchDrift(GibbsDrift):
     """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows.
 
     Batches are cut once, from an order of the rows that no row influences, and come in turn. A
@@ -36,7 +36,6 @@ class BatchDrift:
         If ``batch_size`` is not between 1 and n.
     """
 
-    target: GibbsTarget
     batch_size: int
 
     def __post_init__(self) -> None:
@@ -46,21 +45,6 @@ class BatchDrift:
                 f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
                 f"{self.batch_size!r}"
             )
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        return self.target.problem.p
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature."""
-        return self.target.beta
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the domain."""
-        return self.target.problem.domain.diameter
 
     @property
     def largest_step(self) -> float:
@@ -90,10 +74,6 @@ class BatchDrift:
             " or leave batch_size out"
         )
 
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain."""
-        return self.target.problem.domain.project(theta)
-
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient over the next batch, in a random order drawn here."""
         batches = cycle(self.target.problem.batches(self.n_batches, rng))
@@ -107,7 +87,3 @@ class BatchDrift:
             return gradients * (self.beta * shape.slope(value - edge))
 
         return gradient
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Losses over all rows (curator)."""
-        return self.target.problem.value(theta)

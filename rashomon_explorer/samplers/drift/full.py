@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.columns import Columns
+from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.samplers.drift.interior import minimiser_inside
 from rashomon_explorer.samplers.drift.rounding import SinglePrecision
 from rashomon_explorer.samplers.drift.slack import Slack
-from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import HardThreshold, NoThreshold, SmoothThreshold
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +22,7 @@ _DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 
 
 
 @dataclass(frozen=True)
-class FullDrift:
+class FullDrift(GibbsDrift):
     """Gradient of a hard or smooth thresholded loss over all rows.
 
     Parameters
@@ -36,24 +36,8 @@ class FullDrift:
         path is the same to the last bit.
     """
 
-    target: GibbsTarget
     precision: str = "double"
     lazy: bool = True
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        return self.target.problem.p
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature."""
-        return self.target.beta
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the domain."""
-        return self.target.problem.domain.diameter
 
     @property
     def largest_step(self) -> float:
@@ -105,10 +89,6 @@ class FullDrift:
             return max(abs(1 - pace * problem.m), abs(1 - pace * problem.M))
         return 1.0
 
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain."""
-        return self.target.problem.domain.project(theta)
-
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient, which remembers where each chain was last evaluated if lazy."""
         if isinstance(self.target.shape, NoThreshold):
@@ -121,10 +101,6 @@ class FullDrift:
             slope_error = self.target.problem.L * (self._rounding.share + self._rounding.cell)
         slack = Slack(curvature, slope_error)
         return lambda theta: self._lazily(theta, slack)
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Losses (curator)."""
-        return self.target.problem.value(theta)
 
     def _unthresholded(self, theta: FloatArray) -> FloatArray:
         return self.beta * self._columns.value_and_gradient(theta)[1]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.threshold import GaussianThreshold
 
 FloatArray = NDArray[np.float64]
@@ -17,7 +17,7 @@ _MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
 
 
 @dataclass(frozen=True)
-class GaussianDrift:
+class GaussianDrift(GibbsDrift):
     """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
 
     An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and
@@ -36,8 +36,6 @@ class GaussianDrift:
         If the loss is not Lipschitz everywhere, has a ridge, or needs a scale to be given.
     """
 
-    target: GibbsTarget
-
     def __post_init__(self) -> None:
         """Refuse losses whose gradient is unbounded outside the domain."""
         problem = self.target.problem
@@ -51,21 +49,6 @@ class GaussianDrift:
             raise ValueError(
                 "scale must be given for a loss with kinks and for ψ = 0: the default is √(ψ/(Mp))"
             )
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        return self.target.problem.p
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature."""
-        return self.target.beta
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the domain."""
-        return self.target.problem.domain.diameter
 
     @property
     def scale(self) -> float:
@@ -94,10 +77,6 @@ class GaussianDrift:
             'take threshold="smooth" or release="path"'
         )
 
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain."""
-        return self.target.problem.domain.project(theta)
-
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient at points drawn from ``rng``."""
         count, scale = self._threshold.n_samples, self.scale
@@ -111,10 +90,6 @@ class GaussianDrift:
             return self.beta * gradients.reshape(p, count, chains).mean(axis=1)
 
         return gradient
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Losses (curator)."""
-        return self.target.problem.value(theta)
 
     @cached_property
     def _edge(self) -> float:
