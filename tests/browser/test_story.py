@@ -70,7 +70,7 @@ def test_plan_moves_with_the_keyboard(page: Page) -> None:
         "the bounds to follow",
     )
     page.press(slider, Keys.ARROW_LEFT, 4)
-    page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back", 5)
+    page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
 
 
 def _promises(page: Page) -> str:
