@@ -54,7 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     ledger_commands = ledger.add_subparsers(metavar="command", required=True)
     show = ledger_commands.add_parser("show", help="print what was budgeted and what was spent")
     show.add_argument("path", type=Path, help="the ledger's file")
-    show.set_defaults(run=_show_ledger)
+    show.set_defaults(run=_with_ledger, act=_show_ledger)
+    export = ledger_commands.add_parser("export", help="print everything in it as JSON")
+    export.add_argument("path", type=Path, help="the ledger's file")
+    export.set_defaults(run=_with_ledger, act=_export_ledger)
     return parser
 
 
@@ -95,17 +98,25 @@ def _list_datasets(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_ledger(options: argparse.Namespace) -> int:
+def _with_ledger(options: argparse.Namespace) -> int:
     from rashomon_explorer.exceptions import LedgerError
     from rashomon_explorer.privacy import Ledger
 
     try:
-        ledger = Ledger(options.path)
-        for line in _ledger_lines(ledger):
-            print(line)
+        options.act(Ledger(options.path))
     except LedgerError as error:
         return _complain(str(error))
     return 0
+
+
+def _show_ledger(ledger: "Ledger") -> None:
+    ledger.check()
+    for line in _ledger_lines(ledger):
+        print(line)
+
+
+def _export_ledger(ledger: "Ledger") -> None:
+    print(ledger.export())
 
 
 def _ledger_lines(ledger: "Ledger") -> Iterator[str]:
@@ -121,6 +132,8 @@ def _ledger_lines(ledger: "Ledger") -> Iterator[str]:
         yield ""
         yield f"{entry.id}. {entry.when}, {entry.who}, {entry.state}: {entry.note or 'no note'}"
         yield f"   {entry.guarantee}"
+        if not entry.counts:
+            yield f"   voided {entry.voided_when}, {entry.voided_by}: {entry.voided_why}"
 
 
 def _complain(message: str) -> int:

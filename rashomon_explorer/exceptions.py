@@ -29,5 +29,9 @@ class PrivacyLeakWarning(UserWarning):
     """A bound was learnt from the rows, so that no privacy guarantee holds."""
 
 
+class LedgerWarning(UserWarning):
+    """A ledger without a budget was made where there was none; the path may be misspelt."""
+
+
 class RowsClippedWarning(UserWarning):
     """Most rows are longer than ``row_norm`` and were shortened (curator information)."""

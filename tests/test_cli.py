@@ -198,19 +198,35 @@ def test_it_shows_a_ledger_without_a_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "own.ledger"
-    Ledger.open(path).reserve(bounded_range(eta=0.5)).commit()
+    Ledger.open(path, create=True).reserve(bounded_range(eta=0.5)).commit()
     assert main(["ledger", "show", str(path)]) == 0
     assert "budget  none" in capsys.readouterr().out
 
 
+def test_it_exports_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lending.ledger"
+    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    ledger.reserve(bounded_range(eta=0.5), note="ψ").commit()
+    ledger.reserve(bounded_range(eta=0.25)).void("never mind")
+    assert main(["ledger", "export", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert told == ledger.export() + "\n"
+    assert [entry["state"] for entry in json.loads(told)["entries"]] == ["committed", "voided"]
+    assert main(["ledger", "show", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "voided: no note" in shown
+    assert ": never mind" in shown
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
 @pytest.mark.parametrize("content", [None, "not a ledger"])
 def test_what_is_no_ledger_is_an_error_and_stays_as_it_was(
-    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: str | None, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "file"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    assert main(["ledger", "show", str(path)]) == 1
+    assert main(["ledger", command, str(path)]) == 1
     assert str(path) in capsys.readouterr().err
     assert path.exists() == (content is not None)
 

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, Plan, plan, plan_path
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
@@ -202,6 +204,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         guarantee = self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
         charge = self._reserve(guarantee, planned)
+        if charge is not None:
+            charge.start()
         problem = Problem(
             X,
             targets,
@@ -233,7 +237,11 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = sampler.guarantee(planned)
-        return guarantee if self.random_state is None else guarantee.with_seed()
+        if self.random_state is not None:
+            return guarantee.with_seed()
+        if not guarantee.holds:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
 
     def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
         """Charge what may be released; the curator's own look has no price to write down."""
@@ -257,9 +265,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
     def _generator(self) -> np.random.Generator:
         if self.random_state is None:
-            return np.random.default_rng()
-        seed = check_random_state(self.random_state).randint(2**31, size=4)
-        return np.random.default_rng(np.random.SeedSequence(seed.tolist()))
+            return generator()
+        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
     def _rashomon_set(
         self,

@@ -32,8 +32,8 @@ class Account:
 
     @property
     def guarantees(self) -> list[Guarantee]:
-        """What each charge promised."""
-        return [entry.guarantee for entry in self.charges]
+        """What each charge that counts promised; voided ones do not."""
+        return [entry.guarantee for entry in self.charges if entry.counts]
 
     @property
     def spent(self) -> float:

@@ -47,12 +47,13 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
     if ledger.budget is None:
         return empty_figure("What it cost", "This ledger has no budget.", height=HEIGHT)
     budget, delta = ledger.budget
+    entries = [entry for entry in ledger.entries() if entry.counts]
     return budget_bar(
-        [entry.guarantee for entry in ledger.entries()],
+        [entry.guarantee for entry in entries],
         budget,
         delta,
         None if planned is None else planned.guarantee,
-        notes=[f"{entry.who}, {entry.when}<br>{entry.state}" for entry in ledger.entries()],
+        notes=[f"{entry.who}, {entry.when}<br>{entry.state}" for entry in entries],
     )
 
 

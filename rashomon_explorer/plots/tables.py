@@ -161,16 +161,14 @@ def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
     DataFrame
         One row a charge.
     """
-    guarantees = [entry.guarantee for entry in charges]
+    spent = [[e.guarantee for e in charges[: k + 1] if e.counts] for k in range(len(charges))]
     return pd.DataFrame(
         {
             "when": [entry.when for entry in charges],
             "who": [entry.who for entry in charges],
             "what": [entry.note for entry in charges],
             "state": [entry.state for entry in charges],
-            "ε in total": [
-                compose(guarantees[: k + 1]).epsilon(delta) for k in range(len(guarantees))
-            ],
+            "ε in total": [compose(guarantees).epsilon(delta) for guarantees in spent],
         },
         index=pd.Index([entry.id for entry in charges], name="charge"),
     )

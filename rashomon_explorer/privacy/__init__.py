@@ -1,7 +1,13 @@
 """Privacy as numbers: guarantees, composition, planning and the ledger. Never sees a row."""
 
-from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    LedgerError,
+    LedgerWarning,
+    PrivacyLeakWarning,
+)
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon
+from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.guarantee import (
     Guarantee,
     approximate,
@@ -13,9 +19,23 @@ from rashomon_explorer.privacy.guarantee import (
     zcdp,
 )
 from rashomon_explorer.privacy.hit_rate import expected_excess_bound, guaranteed_hit_rate
-from rashomon_explorer.privacy.ledger import Charge, Ledger, LedgerEntry
+from rashomon_explorer.privacy.ledger import Ledger
 from rashomon_explorer.privacy.path_planner import PathPlan, plan_path
 from rashomon_explorer.privacy.planner import Plan, affordable_eta, plan
+from rashomon_explorer.privacy.theorems import (
+    cyclic_composition,
+    cyclic_convex,
+    cyclic_strongly_convex,
+    exponential_mechanism_convex,
+    exponential_mechanism_strongly_convex,
+    gd_composition,
+    gd_convex,
+    gd_strongly_convex,
+    lmc,
+    sgd_composition,
+    sgd_convex,
+    sgd_strongly_convex,
+)
 
 __all__ = [
     "BudgetExceededError",
@@ -24,6 +44,7 @@ __all__ = [
     "Ledger",
     "LedgerEntry",
     "LedgerError",
+    "LedgerWarning",
     "PathPlan",
     "Plan",
     "PrivacyLeakWarning",
@@ -32,12 +53,24 @@ __all__ = [
     "approximate",
     "bounded_range",
     "compose",
+    "cyclic_composition",
+    "cyclic_convex",
+    "cyclic_strongly_convex",
     "expected_excess_bound",
+    "exponential_mechanism_convex",
+    "exponential_mechanism_strongly_convex",
+    "gd_composition",
+    "gd_convex",
+    "gd_strongly_convex",
     "gdp",
     "guaranteed_hit_rate",
+    "lmc",
     "no_guarantee",
     "plan",
     "plan_path",
     "pure",
+    "sgd_composition",
+    "sgd_convex",
+    "sgd_strongly_convex",
     "zcdp",
 ]

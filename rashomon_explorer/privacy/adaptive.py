@@ -1,12 +1,11 @@
 """What may be claimed of charges that were each chosen after seeing the earlier results."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 
-from rashomon_explorer.privacy.guarantee import Guarantee, compose
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
 
-ROUNDING = 1e-9  # of a budget: a plan that spends all of it must not fail by an ulp
+__all__ = ["ROUNDING", "adaptive_epsilon", "takes_delta"]
 
 
 def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
@@ -41,21 +40,4 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
     inf
     """
-    total = replace(compose(charges), mu=math.inf)
-    if not takes_delta(total):
-        return total.epsilon(delta)
-    if not takes_delta(charges[0]) or total.approximate_delta > delta * (1 + ROUNDING):
-        return math.inf
-    return total.approximate_epsilon + total.pure_epsilon
-
-
-def takes_delta(guarantee: Guarantee) -> bool:
-    """Whether the guarantee has an (ε, δ) part.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import approximate, zcdp
-    >>> takes_delta(approximate(1.0, 1e-6)), takes_delta(zcdp(0.1))
-    (True, False)
-    """
-    return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
+    return Totals.of(charges).epsilon(delta)

@@ -5,9 +5,20 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
 from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    TradeOff,
+    compose_tradeoffs,
+    envelope,
+    from_dict,
+)
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
@@ -24,7 +35,7 @@ class Guarantee:
     ----------
     notion : str
         The notion in which the guarantee was proved: ``"pure"``, ``"bounded_range"``,
-        ``"zcdp"``, ``"gdp"``, ``"approximate"``, ``"composition"`` or ``"none"``.
+        ``"zcdp"``, ``"gdp"``, ``"tradeoff"``, ``"approximate"``, ``"composition"`` or ``"none"``.
     theorem : str
         Source of the proof.
     pure_epsilon : float, default=inf
@@ -40,6 +51,9 @@ class Guarantee:
     seeded : bool, default=False
         Whether the noise came from a seed that its user knows. Such a run is reproducible, and
         private only towards those who cannot know the seed.
+    curve : TradeOff, optional
+        A trade-off function above G(μ), where more is proved than μ says. It counts only where μ
+        is finite, so that who sets μ aside, as :func:`adaptive_epsilon` must, sets it aside too.
 
     Raises
     ------
@@ -65,6 +79,7 @@ class Guarantee:
     approximate_delta: float = 0.0
     assumptions: tuple[str, ...] = (ADJACENCY,)
     seeded: bool = False
+    curve: TradeOff | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that would give budget back, or that no comparison refuses."""
@@ -110,7 +125,9 @@ class Guarantee:
         rest = delta - self.approximate_delta
         if rest < 0:
             return math.inf
-        bounds = (self.pure_epsilon, zcdp_epsilon(self.rho, rest), gdp_epsilon(self.mu, rest))
+        bounds = [self.pure_epsilon, zcdp_epsilon(self.rho, rest), gdp_epsilon(self.mu, rest)]
+        if self._sharper is not None:
+            bounds.append(self._sharper.epsilon(rest))
         return self.approximate_epsilon + min(bounds)
 
     def delta(self, epsilon: float) -> float:
@@ -138,8 +155,53 @@ class Guarantee:
             return 1.0
         if rest >= self.pure_epsilon:
             return self.approximate_delta
-        bound = min(zcdp_delta(self.rho, rest), gdp_delta(self.mu, rest))
-        return min(1.0, self.approximate_delta + bound)
+        bounds = [zcdp_delta(self.rho, rest), gdp_delta(self.mu, rest)]
+        if self._sharper is not None:
+            bounds.append(float(self._sharper.delta(rest)))
+        return min(1.0, self.approximate_delta + min(bounds))
+
+    def tradeoff(self, alpha: ArrayLike) -> NDArray[np.float64]:
+        """Type II error below which no test between neighbours gets at type I error α.
+
+        The largest that pure DP, Gaussian DP or ``curve`` proves; with (ε, δ) parts, or where
+        only zCDP holds, the envelope of (ε, δ) pairs (Dong, Roth and Su 2022, Proposition 2.12).
+
+        Parameters
+        ----------
+        alpha : array-like
+            Type I errors in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``alpha``; 0 where nothing holds.
+
+        Examples
+        --------
+        >>> round(float(gdp(mu=1.0).tradeoff(0.05)), 4)
+        0.7405
+        """
+        levels = np.asarray(alpha, dtype=float)
+        if not np.all((levels >= 0) & (levels <= 1)):
+            raise ValueError("alpha must be in [0, 1]")
+        if not self.holds:
+            return np.zeros_like(levels)[()]
+        apart = self.approximate_epsilon or self.approximate_delta
+        if apart or not math.isfinite(min(self.mu, self.pure_epsilon)):
+            epsilon = np.linspace(0.0, 50.0, 2001)
+            pairs = np.array([self.delta(e) for e in epsilon])
+            return envelope(levels, epsilon, pairs)
+        curves: list[TradeOff] = [self._sharper] if self._sharper is not None else []
+        if math.isfinite(self.mu):
+            curves.append(Gaussian(self.mu))
+        if math.isfinite(self.pure_epsilon):
+            curves.append(Approximate(self.pure_epsilon))
+        return np.asarray(np.max([curve(levels) for curve in curves], axis=0))[()]
+
+    @property
+    def _sharper(self) -> TradeOff | None:
+        """The curve, where it counts."""
+        return self.curve if math.isfinite(self.mu) else None
 
     def with_seed(self) -> "Guarantee":
         """Mark the guarantee as drawn with a known seed."""
@@ -147,22 +209,28 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; infinities become the string ``"inf"``."""
-        return {
+        values = {
             key: "inf" if value == math.inf else list(value) if isinstance(value, tuple) else value
-            for key, value in asdict(self).items()
+            for key, value in asdict(replace(self, curve=None)).items()
         }
+        # Left out where there is none, so that ledgers written before it was known read the same.
+        del values["curve"]
+        return values if self.curve is None else {**values, "curve": self.curve.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Guarantee":
         """Inverse of :meth:`to_dict`."""
         plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
+        if plain.get("curve") is not None:
+            plain["curve"] = from_dict(plain["curve"])
         return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
 
     def __str__(self) -> str:
         if not self.holds:
             return f"no guarantee: {self.theorem}"
         seed = "; drawn with a known seed: reproducible, not private" if self.seeded else ""
-        return f"{self._numbers()}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        curve = " with a sharper trade-off" if self._sharper is not None else ""
+        return f"{self._numbers()}{curve}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
 
     def _numbers(self) -> str:
         """Say what holds, in numbers that are rounded up."""
@@ -310,6 +378,7 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
         approximate_delta=min(1.0, math.fsum(part.approximate_delta for part in parts)),
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         seeded=any(part.seeded for part in parts),
+        curve=_composed_curve(parts),
     )
     return total if total.holds else replace(total, notion="none")
 
@@ -317,3 +386,12 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
 def _never_0(square: float, root: float) -> float:
     """Round a square that is too small for a double up, not off: it would be spent for nothing."""
     return square if square > 0 or root == 0 else math.ulp(0.0)
+
+
+def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
+    """⊗ of all curves, G(μ) for a part without one; none where no part has one or some no μ."""
+    if all(part.curve is None for part in parts):
+        return None
+    if not all(math.isfinite(part.mu) for part in parts):
+        return None
+    return compose_tradeoffs((part.curve or Gaussian(part.mu), 1) for part in parts)

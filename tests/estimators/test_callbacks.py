@@ -86,6 +86,7 @@ class TestDraws:
         path = tmp_path / "data.ledger"
         settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
         whole = kind(**settings).fit(X, labels)
+        Ledger.open(path, create=True)
         model = kind(**settings, ledger=path).set_callbacks(Watcher(stop_at=3)).fit(X, labels)
         assert model.rashomon_set_.n_draws == 3
         assert np.array_equal(model.rashomon_set_.coef, whole.rashomon_set_.coef[:3])
@@ -121,6 +122,7 @@ class TestDraws:
     ) -> None:
         monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Refusing())
         path = tmp_path / "data.ledger"
+        Ledger.open(path, create=True)
         watcher = Watcher(stop_at=2, task="proposals")
         model = kind(n_draws=4, epsilon=2.0, ledger=path).set_callbacks(watcher)
         with pytest.raises(SamplerError, match="stopped before the first draw"):
@@ -148,7 +150,7 @@ class TestDraws:
         assert model.fit(X, labels).rashomon_set_.n_draws == 1
         assert model.set_callbacks().fit(X, labels).rashomon_set_.n_draws == 5
 
-    def test_a_callback_that_fails_leaves_the_charge_reserved(
+    def test_a_callback_that_fails_leaves_the_charge_spent(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, tmp_path: Path
     ) -> None:
         class Broken(Watcher):
@@ -156,7 +158,8 @@ class TestDraws:
                 raise RuntimeError("the screen fell over")
 
         path = tmp_path / "data.ledger"
+        Ledger.open(path, create=True)
         model = kind(n_draws=5, ledger=path, random_state=0).set_callbacks(Broken())
         with pytest.raises(RuntimeError, match="the screen fell over"):
             model.fit(X, labels)
-        assert [entry.state for entry in Ledger(path).entries()] == ["reserved"]
+        assert [entry.state for entry in Ledger(path).entries()] == ["started"]

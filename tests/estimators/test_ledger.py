@@ -12,7 +12,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators import base
-from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    LedgerError,
+    LedgerWarning,
+    SamplerError,
+)
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
 
 FloatArray = NDArray[np.float64]
@@ -47,6 +52,7 @@ class TestCharge:
     def test_predicting_is_free(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
+        Ledger.open(path, create=True)
         model = kind(n_draws=3, ledger=path, random_state=0).fit(X, labels)
         model.predict(X), model.predict_each(X), model.decision_spread(X), model.score(X, labels)
         model.plan(1000, 3)
@@ -77,13 +83,14 @@ class TestCharge:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(base, "Problem", explode)
+        Ledger.open(path, create=True)
         with pytest.raises(AssertionError, match="the rows were read"):
             kind(epsilon=1.5, delta=1e-6, ledger=path).fit(X, labels)
         (entry,) = Ledger(path).entries()
-        assert entry.state == "reserved"
+        assert entry.state == "started"
         assert entry.guarantee.epsilon(1e-6) == pytest.approx(1.5)
 
-    def test_a_sampler_that_fails_leaves_its_charge_reserved(
+    def test_a_sampler_that_fails_leaves_its_charge_spent(
         self,
         kind: type[Estimator],
         X: FloatArray,
@@ -97,9 +104,10 @@ class TestCharge:
                 raise SamplerError("out of luck")
 
         monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Failing())
+        Ledger.open(path, create=True)
         with pytest.raises(SamplerError, match="out of luck"):
             kind(n_draws=10**5, ledger=path).fit(X, labels)
-        assert [entry.state for entry in Ledger(path).entries()] == ["reserved"]
+        assert [entry.state for entry in Ledger(path).entries()] == ["started"]
 
     def test_the_curators_look_is_not_charged(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
@@ -117,8 +125,19 @@ class TestCharge:
         path: Path,
         given: Callable[[Path], Any],
     ) -> None:
+        Ledger.open(path, create=True)
         kind(n_draws=2, ledger=given(path), random_state=0).fit(X, labels)
         assert len(Ledger(path).entries()) == 1
+
+    def test_a_misspelt_path_is_told(
+        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
+    ) -> None:
+        Ledger.open(path, epsilon=1.0, delta=1e-6)
+        misspelt = path.with_name("date.ledger")
+        with pytest.warns(LedgerWarning, match=r"no ledger at .*date\.ledger.*without a budget"):
+            kind(n_draws=2, ledger=misspelt, random_state=0).fit(X, labels)
+        assert Ledger(misspelt).budget is None
+        assert Ledger(path).entries() == []
 
     def test_another_file_is_refused_before_the_rows_are_read(
         self,

@@ -122,6 +122,7 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
 def test_what_was_planned_is_charged_and_drawn(
     rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
 ) -> None:
+    Ledger.open(tmp_path / "a.ledger", create=True)
     model = RashomonClassifier(epsilon=4.0, n_draws=5, ledger=tmp_path / "a.ledger")
     model.fit(rows, codes)
     assert model.plan_ == model.plan(*rows.shape, n_classes=3)

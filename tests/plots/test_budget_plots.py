@@ -46,7 +46,7 @@ def test_over_the_budget_is_named_in_words_not_by_colour_alone():
 
 
 def test_a_ledger_without_a_budget_says_so(tmp_path):
-    with Ledger.open(tmp_path / "a.ledger") as ledger:
+    with Ledger.open(tmp_path / "a.ledger", create=True) as ledger:
         assert plot_budget(ledger).layout.annotations[0].text == "This ledger has no budget."
 
 

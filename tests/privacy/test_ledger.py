@@ -24,6 +24,7 @@ from rashomon_explorer.privacy import (
     Guarantee,
     Ledger,
     LedgerError,
+    LedgerWarning,
     affordable_eta,
     approximate,
     bounded_range,
@@ -55,6 +56,17 @@ def finish(*processes: subprocess.Popen[str]) -> list[str]:
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors
     return [output for output, _ in outputs]
+
+
+def tamper(path: Path, statement: str, *values: object) -> None:
+    """Change the file as only someone can who takes its triggers away first."""
+    connection = sqlite3.connect(path)
+    triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+    for (name,) in triggers.fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
 
 
 class TestBudget:
@@ -111,7 +123,7 @@ class TestBudget:
             Ledger.open(path, epsilon=100.0).reserve(zcdp(0.01))
 
     def test_a_ledger_without_a_budget_records_and_refuses_nothing(self, path: Path) -> None:
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(path, create=True)
         assert ledger.budget is None
         for guarantee in (pure(50.0), zcdp(9.0), no_guarantee("chain")):
             assert ledger.can_afford(guarantee)
@@ -121,7 +133,7 @@ class TestBudget:
         assert ledger.remaining == math.inf
 
     def test_a_budget_below_what_was_spent_refuses_everything(self, path: Path) -> None:
-        Ledger.open(path).reserve(pure(5.0))
+        Ledger.open(path, create=True).reserve(pure(5.0))
         ledger = Ledger.open(path, epsilon=1.0)
         assert ledger.remaining == 0.0
         assert not ledger.can_afford(pure(0.0))
@@ -220,7 +232,7 @@ def test_forecast_and_refusal_agree(
 
 class TestEntries:
     def test_a_charge_is_written_before_and_closed_after(self, path: Path) -> None:
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(path, create=True)
         charge = ledger.reserve(pure(0.5), note="naïve Σ ψ ≤ β 🜚 'quote\"; --", parameters={"n": 7})
         (entry,) = Ledger(path).entries()
         assert entry.state == "reserved"
@@ -243,20 +255,34 @@ class TestEntries:
             ledger.reserve(pure(0.5))
 
     def test_commit_closes_only_its_own_charge(self, path: Path) -> None:
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(path, create=True)
         first, _ = ledger.reserve(pure(0.1)), ledger.reserve(pure(0.2))
         first.commit()
         assert [entry.state for entry in ledger.entries()] == ["committed", "reserved"]
 
     def test_parameters_that_cannot_be_written_leave_nothing(self, path: Path) -> None:
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(path, create=True)
         with pytest.raises(TypeError):
             ledger.reserve(pure(0.1), parameters={"rows": object()})
         assert ledger.entries() == []
         ledger.reserve(pure(0.1))
 
+    def test_states_of_a_charge(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        charge, states = ledger.reserve(pure(0.5)), []
+        for step in (lambda: None, charge.start, charge.start, charge.commit, charge.start):
+            step()
+            states.append(ledger.entries()[0].state)
+            assert ledger.spent() == 0.5
+        assert states == ["reserved", "started", "started", "committed", "committed"]
+
+    def test_a_ledger_of_unknown_spelling_is_told(self, path: Path) -> None:
+        with pytest.warns(LedgerWarning, match=r"data\.ledger.*create=True"):
+            Ledger.open(path)
+        Ledger.open(path)
+
     def test_a_context_manager(self, path: Path) -> None:
-        with Ledger.open(path) as ledger:
+        with Ledger.open(path, create=True) as ledger:
             ledger.reserve(pure(0.1))
         assert len(ledger.entries()) == 1
 
@@ -342,12 +368,12 @@ class TestFiles:
         assert not path.exists()
 
     def test_a_newer_schema_is_refused(self, path: Path) -> None:
-        Ledger.open(path)
+        Ledger.open(path, create=True)
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA user_version = 99")
         connection.close()
         with pytest.raises(LedgerError, match="schema 99"):
-            Ledger.open(path)
+            Ledger.open(path, create=True)
 
     @pytest.mark.parametrize(
         "guarantee",
@@ -359,22 +385,33 @@ class TestFiles:
             '{"notion": "pure", "theorem": "", "colour": "red", "assumptions": []}',
         ],
     )
-    def test_a_charge_that_cannot_be_read_stops_everything(
-        self, path: Path, guarantee: str
-    ) -> None:
+    def test_a_charge_that_cannot_be_read_is_said(self, path: Path, guarantee: str) -> None:
         ledger = Ledger.open(path, epsilon=1.0)
         ledger.reserve(pure(0.5))
+        tamper(path, "UPDATE charges SET guarantee = ?", guarantee)
+        for look in (ledger.entries, ledger.check, ledger.export):
+            with pytest.raises(LedgerError, match="charge 1 of the ledger cannot be read"):
+                look()
+
+    @pytest.mark.parametrize("change", ["DELETE FROM charges", "UPDATE charges SET id = id + 1"])
+    def test_a_charge_neither_disappears_nor_changes(self, path: Path, change: str) -> None:
+        Ledger.open(path, epsilon=1.0).reserve(pure(0.5))
         connection = sqlite3.connect(path)
-        connection.execute("UPDATE entries SET guarantee = ?", (guarantee,))
-        connection.commit()
+        with pytest.raises(sqlite3.IntegrityError, match="a charge never"):
+            connection.execute(change)
         connection.close()
-        with pytest.raises(LedgerError, match="charge 1 of the ledger cannot be read"):
-            ledger.reserve(pure(0.1))
-        with pytest.raises(LedgerError, match="charge 1"):
-            ledger.spent()
+
+    def test_a_charge_that_was_taken_away_is_noticed(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        ledger.reserve(pure(0.25)), ledger.reserve(pure(0.5))
+        tamper(path, "DELETE FROM charges WHERE id = 2")
+        assert ledger.spent() == 0.75
+        with pytest.raises(LedgerError, match="not the sum of its charges"):
+            ledger.check()
 
     def test_the_file_holds_what_was_declared_and_no_row(self, path: Path) -> None:
         rows = [[0.123456789, -0.3], [-0.2, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
+        Ledger.open(path, create=True)
         model = RashomonClassifier(n_draws=2, ledger=path, random_state=0)
         model.fit(rows, ["secret-a", "secret-b", "secret-a", "secret-b"] * 5)
         ledger = Ledger(path)
@@ -390,7 +427,7 @@ class TestFiles:
             assert private not in text
         connection = sqlite3.connect(path)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        assert {name for (name,) in tables} == {"budget", "entries", "sqlite_sequence"}
+        assert {name for (name,) in tables} == {"budget", "charges", "totals", "sqlite_sequence"}
         connection.close()
 
 

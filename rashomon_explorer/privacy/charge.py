@@ -1,0 +1,121 @@
+"""One charge against a ledger: the receipt of who reserved it, and the entry everybody reads."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One charge, as it stands in the ledger.
+
+    Parameters
+    ----------
+    id : int
+        Number of the charge, from 1.
+    who, when : str
+        User and process that reserved it, and the time (UTC).
+    note : str
+        For people.
+    parameters : dict
+        Public settings of the mechanism.
+    guarantee : Guarantee
+        What was charged.
+    state : str
+        ``"reserved"``, ``"started"`` or ``"committed"``, which all count as spent, or
+        ``"voided"``, which does not.
+    voided_by, voided_when, voided_why : str or None
+        Who took a voided charge back, when and why.
+    """
+
+    id: int
+    who: str
+    when: str
+    note: str
+    parameters: dict[str, Any]
+    guarantee: Guarantee
+    state: str
+    voided_by: str | None = None
+    voided_when: str | None = None
+    voided_why: str | None = None
+
+    @property
+    def mechanism(self) -> str:
+        """Notion in which the charge was proved."""
+        return self.guarantee.notion
+
+    @property
+    def counts(self) -> bool:
+        """Whether the charge is spent."""
+        return self.state != "voided"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**vars(self), "guarantee": self.guarantee.to_dict()}
+
+
+class Charge:
+    """A reservation: spent from now on, unless its holder voids it before anything ran.
+
+    Parameters
+    ----------
+    entry_id : int
+        Number of the charge.
+    mark : callable
+        Writes a state and a reason into the ledger.
+    """
+
+    def __init__(self, entry_id: int, mark: Callable[[int, str, str], None]) -> None:
+        self.id = entry_id
+        self._mark = mark
+        self._holder = os.getpid()
+
+    def start(self) -> None:
+        """Record that the mechanism is about to read its first row; call it before that.
+
+        Raises
+        ------
+        LedgerError
+            If the charge was voided or cannot be written; then nothing may run.
+        """
+        self._mark(self.id, "started", "")
+
+    def commit(self) -> None:
+        """Record that the mechanism ran to its end.
+
+        Raises
+        ------
+        LedgerError
+            If the charge was voided or cannot be written.
+        """
+        self._mark(self.id, "committed", "")
+
+    def void(self, why: str = "nothing was run") -> None:
+        """Take the charge back, because nothing was run under it and nothing will be.
+
+        Its entry stays, with who voided it, when and why. Only the process that reserved it
+        knows that nothing ran: after its death the charge stays spent.
+
+        Parameters
+        ----------
+        why : str
+            For people.
+
+        Raises
+        ------
+        LedgerError
+            If the charge was started, committed or voided already, or by another process.
+        """
+        if os.getpid() != self._holder:
+            raise LedgerError(
+                f"charge {self.id} can be voided only by the process that reserved it: no other "
+                "knows that nothing ran"
+            )
+        self._mark(self.id, "voided", why)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a charge stays in the process that reserved it and cannot be pickled")

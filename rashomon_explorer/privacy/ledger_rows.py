@@ -1,0 +1,119 @@
+"""The rows of a ledger: every change of a charge, with the totals, in the caller's transaction."""
+
+import getpass
+import json
+import os
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.charge import LedgerEntry
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger_schema import read_guarantee, read_totals, write_totals
+from rashomon_explorer.privacy.totals import Totals
+
+_CHANGES = {
+    "started": "started_at = coalesce(started_at, :now)",
+    "committed": "started_at = coalesce(started_at, :now), "
+    "committed_at = coalesce(committed_at, :now)",
+    "voided": "voided_at = :now, voided_by = :who, voided_why = :why",
+}
+
+
+def insert_charge(
+    connection: sqlite3.Connection,
+    totals: Totals,
+    guarantee: Guarantee,
+    note: str,
+    parameters: dict[str, Any],
+) -> int:
+    """Write a reservation and the totals with it; return its number."""
+    totals = totals.plus(guarantee)
+    cursor = connection.execute(
+        "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            _now(),
+            _who(),
+            note,
+            json.dumps(parameters),
+            json.dumps(guarantee.to_dict()),
+            totals.leaks,
+        ),
+    )
+    write_totals(connection, totals)
+    return int(cursor.lastrowid or 0)
+
+
+def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
+    """Bring a charge to ``state``, or say why that cannot be."""
+    (entry,) = read_entries(connection, number) or (None,)
+    if entry is None:
+        raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
+    if not entry.counts or (state == "voided" and entry.state != "reserved"):
+        raise LedgerError(
+            f"charge {number} was {entry.state} and cannot become {state}: "
+            + ("reserve again before anything runs" if not entry.counts else "it stays spent")
+        )
+    connection.execute(
+        f"UPDATE charges SET {_CHANGES[state]} WHERE id = :id",
+        {"now": _now(), "who": _who(), "why": why, "id": number},
+    )
+    if state == "voided":
+        write_totals(connection, read_totals(connection).minus(entry.guarantee))
+
+
+def read_entries(connection: sqlite3.Connection, number: int | None = None) -> list[LedgerEntry]:
+    """Return every charge, oldest first, or the one with this number."""
+    where, values = ("WHERE id = ?", (number,)) if number is not None else ("", ())
+    rows = connection.execute(
+        "SELECT id, who, reserved_at, note, parameters, guarantee, started_at, committed_at, "
+        f"voided_by, voided_at, voided_why FROM charges {where} ORDER BY id",
+        values,
+    )
+    return [_entry(row) for row in rows]
+
+
+def read_leaks(connection: sqlite3.Connection) -> bool | None:
+    """Return what the charges that count were counted under, None without any.
+
+    A voided first charge may have settled it, so that it cannot be told from the others.
+    """
+    rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE voided_at IS NULL")
+    found = [bool(leaks) for (leaks,) in rows]
+    if len(found) > 1:
+        raise LedgerError("the ledger's charges disagree on what δ pays for: the file was changed")
+    return found[0] if found else None
+
+
+def _entry(row: tuple[Any, ...]) -> LedgerEntry:
+    number, who, when, note, parameters, guarantee, started, committed, *voided = row
+    state = "committed" if committed else "started" if started else "reserved"
+    return LedgerEntry(
+        id=number,
+        who=who,
+        when=when,
+        note=note,
+        parameters=json.loads(parameters),
+        guarantee=read_guarantee(number, guarantee),
+        state="voided" if voided[1] else state,
+        voided_by=voided[0],
+        voided_when=voided[1],
+        voided_why=voided[2],
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _who() -> str:
+    return f"{_user()} (process {os.getpid()})"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container user without a name
+        return "unknown"

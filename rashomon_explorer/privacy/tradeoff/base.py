@@ -1,0 +1,170 @@
+"""What every trade-off function can do."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.privacy.checks import check_delta
+
+Array = NDArray[np.float64]
+
+_NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
+_LINES = 4001
+
+
+class TradeOff(ABC):
+    """Least type II error f(α) of any test between neighbours at type I error α.
+
+    A mechanism is f-DP if no test does better (Dong, Roth and Su 2022, Definition 2.3). The curve
+    is held by its dual, the privacy profile
+
+        δ(ε) = 1 + f*(−e^ε) = max over α of 1 − f(α) − e^ε α
+
+    (their Proposition 2.12). Whatever cannot be exact errs towards less privacy: f from below, δ
+    and ε from above. Curves are symmetric, f = f⁻¹, unless their class says otherwise.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def _profile(self, epsilon: Array) -> Array:
+        """δ(ε) for ε ≥ 0."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values from which :func:`from_dict` makes the curve again."""
+
+    def delta(self, epsilon: ArrayLike) -> Array:
+        """δ(ε) for real ε of any sign; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
+
+        Parameters
+        ----------
+        epsilon : array-like
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``epsilon``.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        size = np.abs(epsilon)
+        above = np.clip(self._profile(size), 0.0, 1.0)
+        below = -np.expm1(-size) + np.exp(-size) * above
+        return np.where(epsilon < 0, below, above)[()]
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε ≥ 0 with δ(ε) ≤ ``delta``, from above; infinity if there is none.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in [0, 1).
+        """
+        check_delta(delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.delta(high) > delta:
+            low, high = high, 2 * high
+            if high > 1e9:
+                return math.inf
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+    def __call__(self, alpha: ArrayLike) -> Array:
+        """f(α), from below.
+
+        Parameters
+        ----------
+        alpha : array-like
+            Type I errors in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``alpha``, never above 1 − α.
+        """
+        top = min(self.epsilon(_NEGLIGIBLE), 100.0)
+        epsilon = np.linspace(0.0, top, _LINES)
+        return envelope(alpha, epsilon, np.atleast_1d(self.delta(epsilon)))
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence D_a of order a > 1 between the worst neighbours.
+
+        (a − 1) D_a = log(1 + a(a − 1) ∫ (e^((a−1)ε) + e^(−aε)) δ(ε) dε) over ε > 0 (Sason and
+        Verdú 2016, for the pair whose trade-off is f); by quadrature where no closed form is
+        known, then to about six digits and not a bound.
+
+        Raises
+        ------
+        ValueError
+            If ``order`` is not above 1.
+        """
+        check_order(order)
+        from scipy.integrate import quad
+
+        top = 1.0  # beyond it the integrand is below 1e-18, or there is no end to it
+        while (order - 1) * top + math.log(max(float(self.delta(top)), 1e-300)) > -41:
+            top *= 2
+            if order * top > 700:
+                return math.inf
+
+        def weighted(epsilon: float) -> float:
+            weight = math.exp((order - 1) * epsilon) + math.exp(-order * epsilon)
+            return weight * float(self.delta(epsilon))
+
+        total = quad(weighted, 0.0, top, limit=500)[0]
+        return math.log1p(order * (order - 1) * total) / (order - 1)
+
+    @property
+    def rho(self) -> float:
+        """ρ of zero-concentrated DP, where it is known; infinity elsewhere."""
+        return math.inf
+
+    def inverse(self) -> "TradeOff":
+        """f⁻¹, the trade-off with the two neighbours swapped."""
+        return self
+
+    def symmetrised(self) -> "TradeOff":
+        """Largest symmetric trade-off below f: min{f, f⁻¹}**."""
+        return self
+
+
+def envelope(alpha: ArrayLike, epsilon: Array, delta: Array) -> Array:
+    """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
+
+    It is the largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
+    Proposition 2.12): each line is true, so their maximum is, on any grid. Both families come
+    from the same pairs. Two one-sided curves put together where they meet may put the power of a
+    test below its level; this never passes 1 − α.
+
+    Examples
+    --------
+    >>> float(envelope(0.25, np.array([0.0, 1.0]), np.array([0.5, 0.25])).round(6))
+    0.25
+    """
+    alpha = np.asarray(alpha, dtype=float)
+    if not np.all((alpha >= 0) & (alpha <= 1)):
+        raise ValueError("alpha must be in [0, 1]")
+    result = np.empty(alpha.size)
+    for place, level in enumerate(alpha.ravel()):  # a line each: α and ε as a table can be huge
+        steep = 1 - delta - np.exp(epsilon) * level
+        flat = np.exp(-epsilon) * (1 - delta - level)
+        result[place] = max(0.0, float(steep.max()), float(flat.max()))
+    return np.minimum(result.reshape(alpha.shape), 1 - alpha)[()]
+
+
+def check_order(order: float) -> None:
+    """Refuse a Rényi order that is not above 1.
+
+    Examples
+    --------
+    >>> check_order(2.0)
+    """
+    if not order > 1:
+        raise ValueError(f"order must be > 1, got {order!r}")

@@ -1,0 +1,106 @@
+"""From other notions of privacy to trade-off functions, and from JSON."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.privacy.checks import check_nonnegative
+from rashomon_explorer.privacy.tradeoff.approximate import Approximate
+from rashomon_explorer.privacy.tradeoff.base import TradeOff
+from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
+from rashomon_explorer.privacy.tradeoff.composition import Composition
+from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.laplace import Laplace
+from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
+from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
+from rashomon_explorer.privacy.zcdp import zcdp_delta
+
+
+def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
+    """Trade-off that a Rényi curve proves, from below.
+
+    δ(ε) ≤ e^((a − 1)(D_a − ε)) (1 − 1/a)^a/(a − 1) for every order a (Canonne, Kamath and Steinke
+    2020, Proposition 12), on a grid of ε.
+
+    Parameters
+    ----------
+    orders, divergences : array-like
+        a > 1 and D_a ≥ 0 in both directions.
+
+    Returns
+    -------
+    Piecewise
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> orders = np.linspace(1.1, 60, 600)
+    >>> curve = from_renyi(orders, orders / 2)
+    >>> round(curve.epsilon(1e-5), 1), round(Gaussian(1.0).epsilon(1e-5), 1)
+    (4.7, 4.4)
+    """
+    orders, divergences = np.asarray(orders, float), np.asarray(divergences, float)
+    if not (orders.size and np.all(orders > 1) and np.all(divergences >= 0)):
+        raise ValueError("orders must be > 1 and divergences >= 0")
+
+    def delta(epsilon: float) -> float:
+        excess = orders - 1
+        constant = orders * np.log1p(-1 / orders) - np.log(excess)
+        exponent = float(np.min(excess * (divergences - epsilon) + constant))
+        return math.exp(min(0.0, exponent))
+
+    top = 1.0
+    while delta(top) > 1e-15 and top < 100:
+        top *= 2
+    epsilons = np.linspace(0.0, min(top, 100.0), 2001)
+    return from_profile(epsilons, np.array([delta(e) for e in epsilons]))
+
+
+def from_zcdp(rho: float) -> Piecewise:
+    """Trade-off that ρ-zCDP proves, from below; G(√(2ρ)) is above it.
+
+    Examples
+    --------
+    >>> bool(from_zcdp(0.5)(0.05) < Gaussian(1.0)(0.05))
+    True
+    """
+    check_nonnegative(rho=rho)
+    top = 1.0
+    while zcdp_delta(rho, top) > 1e-15 and top < 100:
+        top *= 2
+    epsilons = np.linspace(0.0, min(top, 100.0), 2001)
+    return from_profile(epsilons, np.array([zcdp_delta(rho, e) for e in epsilons]))
+
+
+def from_dict(values: dict[str, Any]) -> TradeOff:
+    """Inverse of every curve's ``to_dict``.
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown.
+
+    Examples
+    --------
+    >>> from_dict(Gaussian(1.0).to_dict())
+    Gaussian(mu=1.0)
+    """
+    plain = {key: value for key, value in values.items() if key != "kind"}
+    kind = values.get("kind")
+    if kind == Composition.kind:
+        parts = tuple((from_dict(curve), count) for curve, count in plain["parts"])
+        return Composition(parts, plain["grid"])
+    if kind == Subsampled.kind:
+        return Subsampled(from_dict(plain["of"]), plain["rate"])
+    if kind == Piecewise.kind:
+        return Piecewise(tuple((a, b) for a, b in plain["corners"]))
+    simple = {curve.kind: curve for curve in (Gaussian, Laplace, Approximate, BoundedRange)}
+    if kind not in simple:
+        raise ValueError(f"kind must be a known trade-off, got {kind!r}")
+    return simple[kind](**plain)

@@ -1,0 +1,215 @@
+"""Trade-offs with corners: from samples, from (ε, δ) pairs, and the hull of any two."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+
+
+@dataclass(frozen=True)
+class Piecewise(TradeOff):
+    """A convex trade-off with corners, not necessarily symmetric; exact.
+
+    Parameters
+    ----------
+    corners : tuple of (float, float)
+        (α, β) with α increasing, β decreasing and convex, from α = 0 to β = 0.
+
+    Raises
+    ------
+    ValueError
+        If the corners are no trade-off function.
+
+    Examples
+    --------
+    >>> curve = Piecewise(((0.0, 1.0), (0.25, 0.5), (1.0, 0.0)))
+    >>> float(curve(0.25)), float(curve.inverse()(0.5))
+    (0.5, 0.25)
+    """
+
+    corners: tuple[tuple[float, float], ...]
+    kind: ClassVar[str] = "piecewise"
+
+    def __post_init__(self) -> None:
+        """Refuse corners that no pair of laws has."""
+        alpha, beta = self._axes()
+        if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
+            raise ValueError("corners must be finite")
+        inside = alpha[0] == 0 and beta[-1] == 0 and 0 <= alpha[-1] <= 1 and 0 <= beta[0] <= 1
+        falling = np.all(np.diff(alpha) > 0) and np.all(np.diff(beta) <= 0)
+        if not (inside and falling and np.all(beta <= 1 - alpha + 1e-12)):
+            raise ValueError("corners must fall from (0, at most 1) to (at most 1, 0) below 1 - α")
+        run, rise = np.diff(alpha), np.diff(beta)
+        # By cross products: slopes between corners that are 1e-20 apart are noise.
+        if np.any(run[:-1] * rise[1:] - rise[:-1] * run[1:] < -1e-15):
+            raise ValueError("corners must be convex")
+
+    def _axes(self) -> tuple[Array, Array]:
+        table = np.asarray(self.corners, dtype=float).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def _profile(self, epsilon: Array) -> Array:
+        return self.delta(epsilon)
+
+    def delta(self, epsilon: ArrayLike) -> Array:
+        """δ(ε) for real ε of any sign: the maximum of 1 − β − e^ε α over the corners."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        alpha, beta = self._axes()
+        with np.errstate(over="ignore"):
+            slope = np.exp(np.minimum(epsilon, 700.0))
+        result = np.full(epsilon.shape, max(0.0, 1 - beta[0]))
+        for a, b in zip(alpha, beta, strict=True):
+            result = np.maximum(result, 1 - b - slope * a)
+        return result[()]
+
+    def __call__(self, alpha: ArrayLike) -> Array:
+        """f(α), exactly."""
+        return np.asarray(np.interp(np.asarray(alpha, dtype=float), *self._axes()))[()]
+
+    def inverse(self) -> "Piecewise":
+        """f⁻¹."""
+        alpha, beta = self._axes()
+        return hull(beta, alpha)
+
+    def symmetrised(self) -> "Piecewise":
+        """min{f, f⁻¹}**."""
+        alpha, beta = self._axes()
+        return hull(np.concatenate([alpha, beta]), np.concatenate([beta, alpha]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "corners": [list(corner) for corner in self.corners]}
+
+
+def hull(alpha: ArrayLike, beta: ArrayLike) -> Piecewise:
+    """Largest trade-off function below points (α, β): their convex minorant.
+
+    Examples
+    --------
+    >>> hull([0.0, 0.5, 0.5, 1.0], [1.0, 0.2, 0.6, 0.0]).corners
+    ((0.0, 1.0), (0.5, 0.2), (1.0, 0.0))
+    """
+    alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
+    points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
+    kept: list[tuple[float, float]] = []
+    for point in sorted(points):
+        if kept and point[0] == kept[-1][0]:
+            continue  # the lower of two at one α came first
+        while len(kept) > 1 and _turns_down(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    lowest = next(i for i, (_, b) in enumerate(kept) if b == min(b for _, b in kept))
+    return Piecewise(tuple(kept[: lowest + 1]))
+
+
+def from_profile(epsilons: ArrayLike, deltas: ArrayLike) -> Piecewise:
+    """Largest symmetric trade-off that (ε, δ)-DP at each of finitely many pairs proves.
+
+    The corners are where the lines 1 − δ − e^ε α, and their mirror images, meet.
+
+    Parameters
+    ----------
+    epsilons, deltas : array-like
+        ε ≥ 0, increasing; δ in [0, 1].
+
+    Returns
+    -------
+    Piecewise
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian
+    >>> epsilons = np.linspace(0, 5, 501)
+    >>> curve = from_profile(epsilons, Gaussian(1.0).delta(epsilons))
+    >>> round(float(curve(0.05)), 3), round(float(curve.delta(1.0)), 6)
+    (0.74, 0.126937)
+    """
+    slopes, deltas = np.exp(np.asarray(epsilons, float)), np.asarray(deltas, float)
+    if np.any(slopes < 1) or np.any(np.diff(slopes) <= 0):
+        raise ValueError("epsilons must be >= 0 and increasing")
+    if not np.all((deltas >= 0) & (deltas <= 1)):
+        raise ValueError("deltas must be in [0, 1]")
+    # Steepest first, each line y = height − slope·x, then the mirror images, flatter and flatter.
+    lines = [(1 - d, s) for d, s in zip(deltas[::-1], slopes[::-1], strict=True)]
+    lines += [((1 - d) / s, 1 / s) for d, s in zip(deltas, slopes, strict=True) if s > 1]
+    kept: list[tuple[float, float]] = []
+    for line in [*lines, (0.0, 0.0)]:
+        while kept and (kept[-1][0] <= line[0] or _hidden(kept, line)):
+            kept.pop()
+        kept.append(line)
+    corners = [(0.0, kept[0][0])]
+    corners += [_meet(a, b) for a, b in pairwise(kept)]
+    return hull([a for a, _ in corners], [b for _, b in corners])
+
+
+def _meet(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Where height − slope·x of two lines agree."""
+    x = (one[0] - other[0]) / (one[1] - other[1])
+    return x, max(0.0, one[0] - one[1] * x)
+
+
+def _hidden(kept: list[tuple[float, float]], line: tuple[float, float]) -> bool:
+    """Whether the last kept line is below the others wherever the new one is not above it."""
+    return len(kept) > 1 and _meet(kept[-2], line)[0] <= _meet(kept[-2], kept[-1])[0]
+
+
+def _turns_down(
+    one: tuple[float, float], two: tuple[float, float], three: tuple[float, float]
+) -> bool:
+    run, rise = two[0] - one[0], two[1] - one[1]
+    return run * (three[1] - one[1]) <= rise * (three[0] - one[0])
+
+
+def from_samples(
+    first: ArrayLike, second: ArrayLike, *, confidence: float | None = None
+) -> Piecewise:
+    """Trade-off of tests "the score is above x" between two samples of scores.
+
+    An estimate of what one attack achieves, so no guarantee: a better attack may exist. With a
+    ``confidence``, both error rates are raised by their Dvoretzky-Kiefer-Wolfowitz-Massart bands,
+    and the true f is nowhere above the result except with probability 1 − ``confidence``.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n,), (m,)
+        Scores under either neighbour; high scores speak for the second.
+    confidence : float, optional
+        In (0, 1), of both bands together.
+
+    Returns
+    -------
+    Piecewise
+
+    Raises
+    ------
+    ValueError
+        If a sample is empty or the confidence out of range.
+
+    Examples
+    --------
+    >>> float(from_samples([0.0, 1.0, 2.0, 3.0], [2.0, 3.0, 4.0, 5.0])(0.25))
+    0.25
+    """
+    first, second = (np.sort(np.ravel(np.asarray(s, float))) for s in (first, second))
+    if not (first.size and second.size):
+        raise ValueError("both samples must have at least one score")
+    if confidence is not None and not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    cuts = np.unique(np.concatenate([first, second]))
+    alpha = 1 - np.searchsorted(first, cuts, side="right") / first.size
+    beta = np.searchsorted(second, cuts, side="right") / second.size
+    if confidence is not None:
+        # Each band is two-sided at half of the failure probability: 2 exp(−2 n x²).
+        alpha = np.minimum(1, alpha + math.sqrt(math.log(4 / (1 - confidence)) / 2 / first.size))
+        beta = np.minimum(1, beta + math.sqrt(math.log(4 / (1 - confidence)) / 2 / second.size))
+    return hull(alpha, beta)

@@ -1,0 +1,64 @@
+"""What a record that is used with probability q leaves of a trade-off."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+
+
+@dataclass(frozen=True)
+class Subsampled(TradeOff):
+    """C_q(f) = min{f_q, f_q⁻¹}**, f_q = q f + (1 − q) Id, for batches of fixed size q n.
+
+    Dong, Roth and Su 2022, Definition 6; Definition 4.7 of Bok et al. 2024. The dual of a minimum
+    is the maximum of the duals; with f_q's, q δ_f(log(1 + (e^ε − 1)/q)), above its inverse's for
+    ε ≥ 0, that is all of it: exact wherever δ_f is.
+
+    Parameters
+    ----------
+    of : TradeOff
+        Symmetric f, that of the mechanism on the batch.
+    rate : float
+        q in [0, 1], batch size over n.
+
+    Raises
+    ------
+    ValueError
+        If ``rate`` is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian
+    >>> curve = Subsampled(Gaussian(1.0), 0.01)
+    >>> round(curve.epsilon(1e-5), 4)
+    0.1995
+    """
+
+    of: TradeOff
+    rate: float
+    kind: ClassVar[str] = "subsampled"
+
+    def __post_init__(self) -> None:
+        """Refuse a rate out of range."""
+        if not 0 <= self.rate <= 1:
+            raise ValueError(f"rate must be in [0, 1], got {self.rate!r}")
+        object.__setattr__(self, "of", self.of.symmetrised())
+
+    def _profile(self, epsilon: Array) -> Array:
+        if self.rate == 0:
+            return np.zeros_like(epsilon)
+        # Beyond 50 the 1 and the −1 are below a double's digits, and e^ε could overflow.
+        near = np.log1p(np.expm1(np.minimum(epsilon, 50.0)) / self.rate)
+        inner = np.where(epsilon < 50.0, near, epsilon - np.log(self.rate))
+        return self.rate * np.asarray(self.of.delta(inner))
+
+    @property
+    def rho(self) -> float:
+        """ρ of f, which C_q(f) ≥ f keeps."""
+        return self.of.rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "of": self.of.to_dict(), "rate": self.rate}

@@ -1,0 +1,87 @@
+"""Processes that charge one ledger and are killed at random moments; run by test_ledger_crashes.
+
+A script of its own: a process that forks must be small, and must have no threads.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+from rashomon_explorer.privacy import BudgetExceededError, Ledger, bounded_range, pure, zcdp
+
+PRICES = [pure(0.001), bounded_range(0.002), zcdp(1e-6)]
+
+
+def main(path: str, workers: int, kills: int, seed: int) -> None:
+    """Let `workers` charge at once, kill and replace one `kills` times, then let the rest end."""
+    chance = random.Random(seed)
+    ledger = Ledger(path)
+    budget = ledger.budget
+    said, most = "", 0.0
+    running = [fork(ledger, chance.random()) for _ in range(workers)]
+    for _ in range(kills):
+        time.sleep(chance.random() * 0.02)
+        pid, pipe = running.pop(0)
+        os.kill(pid, signal.SIGKILL)
+        said += words_of(pid, pipe)
+        running.append(fork(ledger, chance.random()))
+        most = max(most, ledger.spent())
+    for pid, pipe in running:
+        if kills:
+            os.kill(pid, signal.SIGKILL)
+        said += words_of(pid, pipe)
+    # A word that was cut off by the kill was not said.
+    words = [line.split() for line in said.splitlines() if line.endswith(".")]
+    print(json.dumps({"words": words, "most": max(most, ledger.spent()), "budget": budget}))
+
+
+def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
+    """Start a worker; return its number and the pipe on which it acknowledges."""
+    receive, send = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(send)
+        return pid, receive
+    try:
+        work(ledger, random.Random(seed), send)
+    except BaseException as error:
+        os.write(send, f"failed {type(error).__name__} .\n".encode())
+    finally:
+        os._exit(0)
+
+
+def work(ledger: Ledger, chance: random.Random, send: int) -> None:
+    """Charge until the budget is spent, and say each time what the ledger acknowledged."""
+    while True:
+        price = chance.randrange(len(PRICES))
+        try:
+            charge = ledger.reserve(PRICES[price])
+        except BudgetExceededError:
+            if price == len(PRICES) - 1:
+                return
+            continue
+        os.write(send, b"reserved %d .\n" % charge.id)
+        if chance.random() < 0.2:
+            os.write(send, b"voiding %d .\n" % charge.id)
+            charge.void()
+            os.write(send, b"voided %d .\n" % charge.id)
+        else:
+            charge.start()
+            os.write(send, b"started %d .\n" % charge.id)
+            charge.commit()
+            os.write(send, b"committed %d .\n" % charge.id)
+
+
+def words_of(pid: int, pipe: int) -> str:
+    """Return all that a worker said until it ended."""
+    with open(pipe, encoding="ascii") as stream:
+        text = stream.read()
+    os.waitpid(pid, 0)
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

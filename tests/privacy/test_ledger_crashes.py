@@ -1,0 +1,70 @@
+"""However processes race and die, no acknowledged charge is lost and no budget is exceeded."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rashomon_explorer
+from rashomon_explorer.privacy import Ledger, adaptive_epsilon
+
+SCRIPT = Path(__file__).with_name("ledger_killing.py")
+RANK = ["reserved", "started", "committed"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "kills"), [(1, 25), (3, 15), pytest.param(2, 400, marks=pytest.mark.law)]
+)
+def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, kills: int) -> None:
+    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
+    told = _run(ledger, workers, kills, seed=kills)
+    assert told["words"]
+    _check(ledger, told)
+    assert ledger.remaining > 0  # or the kills would have met idle processes
+
+
+@pytest.mark.parametrize(
+    ("workers", "kills", "epsilon"),
+    [(4, 0, 0.05), (4, 10, 0.05), pytest.param(8, 100, 0.1, marks=pytest.mark.law)],
+)
+def test_a_race_ends_at_the_budget(
+    tmp_path: Path, workers: int, kills: int, epsilon: float
+) -> None:
+    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=epsilon, delta=1e-6)
+    _check(ledger, _run(ledger, workers, kills, seed=workers))
+    _check(ledger, _run(ledger, workers, 0, seed=workers + 1))
+    assert ledger.remaining < 0.002
+
+
+def _run(ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
+    words = [sys.executable, str(SCRIPT), *map(str, (ledger.path, workers, kills, seed))]
+    # A script finds what is installed first, which need not be what is tested.
+    place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=250, env=place
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def _check(ledger: Ledger, told: dict[str, Any]) -> None:
+    ledger.check()
+    entries = {entry.id: entry for entry in ledger.entries()}
+    assert list(entries) == list(range(1, len(entries) + 1))
+    assert "failed" not in [word for word, _, _ in told["words"]]
+    tried = {int(number) for word, number, _ in told["words"] if word == "voiding"}
+    for word, number, _ in told["words"]:
+        state = entries[int(number)].state
+        if word == "voided":
+            assert state == "voided"
+        elif word != "voiding" and int(number) not in tried:
+            assert RANK.index(state) >= RANK.index(word)
+    spent = adaptive_epsilon([e.guarantee for e in entries.values() if e.counts], 1e-6)
+    assert ledger.spent() == spent
+    assert max(told["most"], spent) <= told["budget"][0] * (1 + 1e-9)

@@ -1,0 +1,108 @@
+"""A ledger of version 1, made by the code of that time, goes on where it was."""
+
+import json
+import shutil
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from rashomon_explorer.privacy import Ledger, LedgerError, gdp, pure
+
+VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return Path(shutil.copy(VERSION_1, tmp_path / "old.ledger"))
+
+
+def test_a_migrated_ledger_says_what_it_said(path: Path) -> None:
+    ledger = Ledger(path)
+    assert ledger.budget == (3.0, 1e-6)
+    assert ledger.spent() == 1.9293186462065097  # as version 1 printed it
+    assert ledger.spent(1e-3) == 1.2116747397725578
+    entries = ledger.entries()
+    assert [entry.id for entry in entries] == list(range(1, 9))
+    assert entries[0].note == "first look, ψ ≤ 0.02"
+    assert entries[0].parameters == {"n": 50000, "sampler": "exact"}
+    assert entries[0].when == "2026-11-20T14:43:58+00:00"
+    assert entries[0].who == "root (process 1827)"
+    assert entries[2].guarantee == gdp(0.05).with_seed()
+    ledger.check()
+
+
+def test_an_open_reservation_of_version_1_stays_spent(path: Path) -> None:
+    ledger = Ledger(path)
+    states = [entry.state for entry in ledger.entries()]
+    assert states == ["committed", "started"] + ["committed"] * 6
+    ledger.reserve(pure(0.1)).commit()
+    assert ledger.entries()[-1].id == 9
+
+
+def test_several_may_migrate_at_once(path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        spent = list(pool.map(lambda _: Ledger.open(path).spent(), range(8)))
+    assert set(spent) == {1.9293186462065097}
+
+
+def test_what_runs_version_1_cannot_write_into_version_2(path: Path) -> None:
+    Ledger(path)
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        connection.execute(
+            "INSERT INTO entries (reserved_at, who, note, parameters, guarantee) "
+            "VALUES ('', '', '', '{}', '{}')"
+        )
+    connection.close()
+
+
+def test_a_migration_that_fails_changes_nothing(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE entries SET guarantee = '{' WHERE id = 5")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="charge 5 of the ledger cannot be read"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_an_export_is_plain_json(path: Path) -> None:
+    ledger = Ledger(path)
+    told = json.loads(ledger.export(), parse_constant=pytest.fail)
+    assert told["version"] == 2
+    assert told["budget"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert (told["spent"], told["remaining"]) == (ledger.spent(), ledger.remaining)
+    assert told["entries"] == [entry.to_dict() for entry in ledger.entries()]
+    ledger = Ledger.open(path.with_name("new.ledger"), create=True)
+    assert json.loads(ledger.export())["remaining"] == "inf"
+
+
+def test_ten_thousand_charges_cost_no_more_than_ten(path: Path) -> None:
+    few, many = Ledger(path), Ledger.open(path.with_name("many.ledger"), epsilon=1e9, delta=1e-6)
+    many.reserve(pure(0.001))
+    connection = sqlite3.connect(many.path, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.execute(
+        "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
+        "SELECT reserved_at, who, note, parameters, guarantee, leaks FROM charges, "
+        "(WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 9999) "
+        "SELECT k FROM n)"
+    )
+    connection.execute("COMMIT")
+    connection.close()
+    assert len(many.entries()) == 10_000
+    assert _seconds(many) < 0.05
+    assert _seconds(many) < 5 * _seconds(few) + 0.005
+
+
+def _seconds(ledger: Ledger) -> float:
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        ledger.spent(), ledger.remaining, ledger.can_afford(pure(0.1))
+        times.append(time.perf_counter() - began)
+    return min(times)
