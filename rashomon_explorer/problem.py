@@ -184,7 +184,8 @@ class Problem:
         Objective
             For arrays of one shape, the same to the last bit whatever models are side by side.
         """
-        loss = self._objective.loss.within(self.domain.radius_bound, dtype)
+        reach = self.domain.reach(self.row_bound)
+        loss = self._objective.loss.within(reach, dtype)
         return Objective(loss, self.ridge)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:

@@ -58,8 +58,10 @@ class EmpiricalLoss(Protocol):
         """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
         ...
 
-    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
-        """Return the same loss for models with ‖θ‖ ≤ ``radius``, computed in ``dtype`` or better.
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
+        """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better.
+
+        ``reach`` is public, so that no record decides how the others' terms are rounded.
 
         What it gives for a model is the same to the last bit whatever models stand beside it in
         an array of the same shape.

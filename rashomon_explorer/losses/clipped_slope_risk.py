@@ -87,9 +87,9 @@ class ClippedSlopeRisk:
         return rows.T @ rows / (self.n * self.shape.width)
 
     def within(
-        self, radius: float, dtype: type[np.floating[Any]] = np.float64
+        self, reach: float, dtype: type[np.floating[Any]] = np.float64
     ) -> "ClippedSlopeRisk":
-        """Return the same loss, computed in ``dtype``: nothing here depends on a model's size."""
+        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
         rows = np.ascontiguousarray(self.rows, dtype=dtype)
         return replace(self, rows=rows, offsets=self.offsets.astype(dtype))
 

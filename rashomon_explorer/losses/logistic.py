@@ -107,12 +107,13 @@ class LogisticRisk:
     ----------
     z : ndarray of shape (n, p)
         Rows with the label folded in, in the precision to compute in.
-    radius : float, optional
-        Bound of ‖θ‖. With it, what comes out for a model does not depend on the models beside it.
+    reach : float, optional
+        Declared bound of |z·θ|. With it, how a model's loss is rounded depends neither on the
+        models beside it nor on the longest row, which one record may be.
     """
 
     z: NDArray[np.floating[Any]]
-    radius: float | None = None
+    reach: float | None = None
 
     @property
     def n(self) -> int:
@@ -177,22 +178,23 @@ class LogisticRisk:
         sigma = expit(self.z @ theta)
         return LogisticBound.of(self.z @ whiten, sigma)
 
-    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
-        """Return the same loss for models with ‖θ‖ ≤ ``radius``, computed in ``dtype``.
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
+        """Return the same loss for scores up to ``reach``, computed in ``dtype``.
 
         What it gives for a model is the same to the last bit whatever models stand beside it in
         an array of the same shape.
 
         Parameters
         ----------
-        radius : float
+        reach : float
+            A public bound.
         dtype : type, default=numpy.float64
 
         Returns
         -------
         LogisticRisk
         """
-        return LogisticRisk(np.ascontiguousarray(self.z, dtype=dtype), radius)
+        return LogisticRisk(np.ascontiguousarray(self.z, dtype=dtype), reach)
 
     def _sum_blocks(
         self, work: Callable[[slice], tuple[NDArray[Any], ...]], models: NDArray[Any]
@@ -209,10 +211,11 @@ class LogisticRisk:
 
     def _group(self, models: NDArray[Any]) -> int:
         """How many factors 1 + exp(margin) one logarithm can take without overflow."""
-        radius = self.radius
-        if radius is None:
-            radius = float(np.sqrt((models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)))
-        exponent = self._longest_row * radius + 1
+        reach = self.reach
+        if reach is None:
+            longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
+            reach = self._longest_row * float(np.sqrt(longest))
+        exponent = reach + 1
         group = _LARGEST_GROUP
         while group and group * exponent > _SAFE_EXPONENT[models.itemsize]:
             group //= 2

@@ -196,8 +196,8 @@ class SoftmaxRisk:
         gram = rows.T @ rows / (bend * self.n)
         return np.asarray(np.kron(np.eye(len(self.own)), gram), dtype=np.float64)
 
-    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
-        """Return the same loss, computed in ``dtype``: nothing here depends on a model's size."""
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
+        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
         return SoftmaxRisk(np.ascontiguousarray(self.rows, dtype=dtype), self.own.astype(dtype))
 
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:

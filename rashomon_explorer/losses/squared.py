@@ -151,7 +151,7 @@ class SquaredRisk:
         """Return the Gram matrix, which is every Hessian."""
         return self.gram
 
-    def within(self, radius: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
         """Return the loss itself: its statistics are small, and kept in float64."""
         return self
 

@@ -160,6 +160,23 @@ class TestSinglePrecision:
         # Two independent roundings of 5,000 terms would be apart by about 1e-7.
         assert np.abs(exact - single).max() < 3e-8
 
+    def test_no_record_decides_how_the_others_are_rounded(self):
+        """One long row would change how many factors a logarithm takes, in every block."""
+        X, y = np.full((2000, 2), 0.01), np.ones(2000)
+        other = X.copy()
+        other[0] = [1.0, 0.0]
+        theta = np.full((2, 3), 5.0, np.float32)
+        risks = [
+            Problem(rows, y, radius=8.0, intercept=False)._objective.loss for rows in (X, other)
+        ]
+        assert len({risk._group(theta) for risk in (r.within(8.0, np.float32) for r in risks)}) == 1
+        # The control: left to the rows themselves, they differ.
+        plain = [type(risk)(risk.z.astype(np.float32)) for risk in risks]
+        assert len({risk._group(theta) for risk in plain}) == 2
+        evaluators = [Problem(rows, y, radius=8.0, intercept=False) for rows in (X, other)]
+        reaches = {problem.evaluator(np.float32).loss.reach for problem in evaluators}
+        assert reaches == {8.0}
+
     def test_only_the_path_is_certified(self):
         target = GibbsTarget(lending_like(n=100), 10.0, 0.02, "smooth")
         with pytest.raises(ValueError, match=r"only priced for the path: take .*double"):

@@ -291,7 +291,7 @@ def test_a_neighbourhood_projects_supports_and_measures():
     assert near.contains(near.uniform(2, 50, rng)).all()
     assert np.linalg.norm(theta, axis=0).max() <= near.radius and near.diameter == 0.8
     assert [type(part) for part, _ in parts(near)] == [Box, Ball]
-    with pytest.raises(NotImplementedError, match="no gauge"):
+    with pytest.raises(ValueError, match="no gauge"):
         near.gauge(theta)
     with pytest.raises(ValueError, match="must be a model of the domain"):
         Neighbourhood.of(BOX, np.array([0.8, 0.0]), distance=0.1)

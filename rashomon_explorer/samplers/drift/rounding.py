@@ -1,5 +1,6 @@
 """How far rounding can part the gradients of neighbours that are computed in single precision."""
 
+import math
 from dataclasses import dataclass
 
 from rashomon_explorer.losses.blocks import stack_rows
@@ -43,7 +44,9 @@ class SinglePrecision:
         gamma = rows * _UNIT / (1 - rows * _UNIT)
         reach = problem.domain.reach(problem.row_bound)
         cell = _UNIT * (_CELL + (problem.p + 2) * reach)
-        largest_loss = 1 + problem.loss.lipschitz(reach, 1.0) * reach
+        # At score 0 a loss is at most 1, or the logarithm of the number of classes.
+        at_0 = 1 + math.log1p(problem.loss.outputs)
+        largest_loss = at_0 + problem.loss.lipschitz(reach, 1.0) * reach
         in_block = rows * gamma + cell
         return cls(
             gradient=2 * problem.L / n * in_block,

@@ -149,7 +149,7 @@ class Neighbourhood(Shifted):
 
     def gauge(self, theta: FloatArray) -> FloatArray:
         """Not defined, because the set need not hold the origin."""
-        raise NotImplementedError("a neighbourhood need not hold the origin: it has no gauge")
+        raise ValueError("a neighbourhood need not hold the origin, and so has no gauge")
 
 
 def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
