@@ -4,6 +4,7 @@ from rashomon_explorer.privacy.theorems.cyclic import (
     cyclic_composition,
     cyclic_convex,
     cyclic_strongly_convex,
+    cyclic_strongly_convex_renyi,
 )
 from rashomon_explorer.privacy.theorems.full_batch import (
     gd_composition,
@@ -25,6 +26,7 @@ __all__ = [
     "cyclic_composition",
     "cyclic_convex",
     "cyclic_strongly_convex",
+    "cyclic_strongly_convex_renyi",
     "exponential_mechanism_convex",
     "exponential_mechanism_strongly_convex",
     "gd_composition",

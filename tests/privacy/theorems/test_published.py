@@ -17,15 +17,29 @@ SMOOTH = {"ridge": 0.5, "smoothness": 4.0, "step_size": 0.25}
 
 
 @pytest.mark.parametrize(
-    ("epochs", "ours", "composed"), [(50, 4.34, 30.51), (100, 5.60, 49.88), (200, 7.58, 83.83)]
+    ("epochs", "ours", "composed", "renyi"),
+    [(50, 4.34, 30.51, 5.82), (100, 5.60, 49.88, 7.61), (200, 7.58, 83.83, 9.88)],
 )
-def test_table_1(epochs, ours, composed):
+def test_table_1(epochs, ours, composed, renyi):
     last = privacy.cyclic_strongly_convex(
         **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
     )
     assert round(last.epsilon(1e-5), 2) == ours
     # "GDP Composition" is Theorem 4.4, μ = (L/(bσ))√E, converted exactly.
     assert round(privacy.cyclic_composition(**MNIST, epochs=epochs).epsilon(1e-5), 2) == composed
+    older = privacy.cyclic_strongly_convex_renyi(
+        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
+    )
+    assert round(older.epsilon(1e-5), 2) == renyi
+
+
+@given(st.floats(0.0, 0.9999), st.integers(1, 50), st.integers(1, 300))
+def test_the_renyi_bound_is_never_below_the_sharper_one(contraction, batches, epochs):
+    settings = {"contraction": contraction, "batches_per_epoch": batches, "epochs": epochs}
+    older = privacy.cyclic_strongly_convex_renyi(**MNIST, **settings)
+    sharper = privacy.cyclic_strongly_convex(**MNIST, **settings)
+    assert older.rho >= sharper.rho * (1 - 1e-12)
+    assert older.mu == math.inf and older.epsilon(1e-5) >= sharper.epsilon(1e-5)
 
 
 CALLS = {
