@@ -20,6 +20,7 @@ _HOMES = {
     "load_csv": "datasets",
     "load_dataset": "datasets",
     "plan": "privacy",
+    "privacy_leaks": "estimators",
 }
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "load_csv",
     "load_dataset",
     "plan",
+    "privacy_leaks",
 ]
 
 

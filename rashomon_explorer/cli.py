@@ -1,9 +1,12 @@
 """The ``rashomon-explorer`` command: start the dashboard, list the data sets, show a ledger."""
 
 import argparse
+import math
+import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,12 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8866
 _OTHER_PORTS = 50
+_STATES = {
+    "committed": "committed",
+    "started": "started and not ended (spent)",
+    "reserved": "reserved and not started (spent)",
+    "voided": "voided (not spent)",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return options.run(options)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read this, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     ledger_commands = ledger.add_subparsers(metavar="command", required=True)
     show = ledger_commands.add_parser("show", help="print what was budgeted and what was spent")
     show.add_argument("path", type=Path, help="the ledger's file")
+    show.add_argument("--delta", type=_delta, help="δ at which to add up (default: the budget's)")
     show.set_defaults(run=_with_ledger, act=_show_ledger)
     export = ledger_commands.add_parser("export", help="print everything in it as JSON")
     export.add_argument("path", type=Path, help="the ledger's file")
@@ -65,6 +78,16 @@ def _port(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
+
+
+def _delta(text: str) -> float:
+    try:
+        delta = float(text)
+    except ValueError:
+        delta = math.nan
+    if not 0 <= delta < 1:
+        raise argparse.ArgumentTypeError(f"must be in [0, 1), got {text!r}")
+    return delta
 
 
 def _start(options: argparse.Namespace) -> int:
@@ -103,37 +126,56 @@ def _with_ledger(options: argparse.Namespace) -> int:
     from rashomon_explorer.privacy import Ledger
 
     try:
-        options.act(Ledger(options.path))
+        options.act(Ledger(options.path), options)
     except LedgerError as error:
         return _complain(str(error))
     return 0
 
 
-def _show_ledger(ledger: "Ledger") -> None:
+def _show_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
     ledger.check()
-    for line in _ledger_lines(ledger):
+    for line in _ledger_lines(ledger, options.delta):
         print(line)
 
 
-def _export_ledger(ledger: "Ledger") -> None:
+def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
     print(ledger.export())
 
 
-def _ledger_lines(ledger: "Ledger") -> Iterator[str]:
-    budget = ledger.budget
+def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
+    budget, entries = ledger.budget, ledger.entries()
     if budget is None:
         yield "budget  none: charges are recorded, none is refused"
-        yield f"spent   ε = {ledger.spent():.4g} at δ = 0"
     else:
         yield f"budget  ε = {budget[0]:g} at δ = {budget[1]:g}"
-        yield f"spent   ε = {ledger.spent():.4g}"
+    yield f"spent   {_spent(ledger, delta)}"
+    if budget is not None:
         yield f"left    ε = {ledger.remaining:.4g}"
-    for entry in ledger.entries():
+    yield f"charges {_counts(entry.state for entry in entries)}"
+    for entry in entries:
         yield ""
         yield f"{entry.id}. {entry.when}, {entry.who}, {entry.state}: {entry.note or 'no note'}"
         yield f"   {entry.guarantee}"
         if not entry.counts:
             yield f"   voided {entry.voided_when}, {entry.voided_by}: {entry.voided_why}"
+
+
+def _spent(ledger: "Ledger", delta: float | None) -> str:
+    spent = ledger.spent(delta)
+    if delta is None:
+        delta = ledger.budget[1] if ledger.budget is not None else 0.0
+    if math.isfinite(spent):
+        return f"ε = {spent:.4g} at δ = {delta:g}"
+    return f"no ε holds at δ = {delta:g}; add up at a larger δ with --delta 1e-6"
+
+
+def _counts(states: Iterable[str]) -> str:
+    """Say how many charges there are, and which of them are spent although they did not end."""
+    found = Counter(states)
+    if not found:
+        return "none"
+    told = ", ".join(f"{found[state]} {word}" for state, word in _STATES.items() if found[state])
+    return f"{found.total()}: {told}"
 
 
 def _complain(message: str) -> int:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.cli import DEFAULT_PORT, main
-from rashomon_explorer.privacy import Ledger, bounded_range
+from rashomon_explorer.privacy import Ledger, bounded_range, gdp
 from rashomon_explorer.server import RunningInterpreter
 
 Start = Callable[..., Any]
@@ -188,8 +189,9 @@ def test_it_shows_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["ledger", "show", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "ε = 2 at δ = 1e-06" in shown
-    assert f"spent   ε = {ledger.spent():.4g}\n" in shown
+    assert f"spent   ε = {ledger.spent():.4g} at δ = 1e-06\n" in shown
     assert f"left    ε = {ledger.remaining:.4g}\n" in shown
+    assert "charges 2: 1 committed, 1 reserved and not started (spent)\n" in shown
     assert "committed: first look" in shown
     assert "reserved: no note" in shown
 
@@ -200,7 +202,43 @@ def test_it_shows_a_ledger_without_a_budget(
     path = tmp_path / "own.ledger"
     Ledger.open(path, create=True).reserve(bounded_range(eta=0.5)).commit()
     assert main(["ledger", "show", str(path)]) == 0
-    assert "budget  none" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "budget  none" in shown and "spent   ε = 0.5 at δ = 0\n" in shown
+    Ledger(path).reserve(gdp(mu=0.1))
+    assert main(["ledger", "show", str(path)]) == 0
+    assert "no ε holds at δ = 0; add up at a larger δ with --delta" in capsys.readouterr().out
+    assert main(["ledger", "show", str(path), "--delta", "1e-6"]) == 0
+    assert f"ε = {Ledger(path).spent(1e-6):.4g} at δ = 1e-06\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["ledger", "show", str(path), "--delta", "2"])
+    assert "must be in [0, 1), got '2'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_it_reads_a_ledger_of_an_older_schema(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = Path(__file__).parent / "privacy" / "ledger-version-1.sqlite"
+    path = Path(shutil.copy(old, tmp_path / "old.ledger"))
+    assert main(["ledger", command, str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "first look, ψ ≤ 0.02" in told and "1.929" in told
+    if command == "show":
+        assert "charges 8: 7 committed, 1 started and not ended (spent)\n" in told
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "long.ledger", create=True)
+    for _ in range(3):
+        ledger.reserve(bounded_range(eta=0.5), note="long " * 20_000)
+    run = "import sys; from rashomon_explorer.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", run, "ledger", "show", str(ledger.path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None and running.stderr is not None
+        assert running.stdout.readline().startswith(b"budget")
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 0
 
 
 def test_it_exports_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

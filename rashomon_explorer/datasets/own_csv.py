@@ -23,6 +23,7 @@ from rashomon_explorer.datasets.declaration import Bounds, Declaration
 from rashomon_explorer.datasets.source import CsvSource, read_text
 from rashomon_explorer.datasets.table import parse_csv
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.leaks import mark
 
 
 def load_csv(
@@ -133,6 +134,8 @@ def load_csv(
         place=table.place,
     )
     if learnt:
+        for part in (data.X, data.y):
+            mark(part, "bounds were learnt from the rows")
         warnings.warn(
             f"the bounds of {quoted(learnt)} were learnt from the rows, so that no privacy "
             "guarantee holds; declare them from knowledge of the domain instead",

@@ -19,10 +19,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.warn import warn_if_clipped
+from rashomon_explorer.estimators.warn import warn_if_clipped, warn_if_uncharged
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, Plan, plan, plan_path
+from rashomon_explorer.privacy import (
+    Charge,
+    Guarantee,
+    Ledger,
+    Plan,
+    no_guarantee,
+    plan,
+    plan_path,
+)
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -119,9 +127,13 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         return self._constants(n_samples, n_features, get_loss(self._loss))
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        make: Callable[..., Plan] = plan
+        to_ledger = self.ledger is not None
+        make: Callable[..., Plan] = partial(plan, ledger=to_ledger)
         if self.sampler == "langevin":
-            make = partial(plan_path, ledger=self.ledger is not None)
+            make = partial(plan_path, ledger=to_ledger)
+        elif self.sampler == "exact" and not to_ledger:
+            # A ledger adds up by one rule, and on a grid bounded range alone is proved.
+            make = partial(plan, certificate="best")
         return make(
             n_samples,
             (n_features + 1) * loss.outputs,
@@ -194,15 +206,26 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _fit_set(
-        self, X: FloatArray, targets: FloatArray, *, loss: Loss | None = None, **public: Any
+        self,
+        X: FloatArray,
+        targets: FloatArray,
+        *,
+        leak: str,
+        loss: Loss | None = None,
+        **public: Any,
     ) -> None:
-        """Plan, reserve, draw, commit; only then set the fitted attributes, ``public`` too."""
+        """Plan, reserve, draw, commit; only then set the fitted attributes, ``public`` too.
+
+        ``leak`` says what the rows were made with that was learnt from them, if anything.
+        """
         loss = get_loss(self._loss) if loss is None else loss
         n_samples, n_features = X.shape
         planned = self._planned(n_samples, n_features, loss)
         sampler = SAMPLERS[self.sampler](planned)
-        guarantee = self._guarantee(planned, sampler)
+        guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
+        if self.ledger is not None:
+            warn_if_uncharged(leak)
         charge = self._reserve(guarantee, planned)
         if charge is not None:
             charge.start()

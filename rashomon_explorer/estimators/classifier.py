@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
+from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan
 from rashomon_explorer.samplers import Sampler
@@ -75,7 +76,10 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     rashomon_set_ : RashomonSet
         The drawn models, with what their curator knows of them.
     guarantee_ : Guarantee
-        Privacy of all draws together: ``guarantee_.epsilon(delta)``.
+        Privacy of all draws together: ``guarantee_.epsilon(delta)``. Of rows that a
+        :class:`PublicBoundsScaler` mapped with learnt bounds there is none. What other steps of a
+        pipeline learn from rows, such as a ``StandardScaler``, cannot be seen from here and is
+        not covered: :func:`privacy_leaks` lists it.
     plan_ : Plan
         What was known before the rows were read.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -220,7 +224,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         codes = class_codes(labels, classes)
         loss = self._loss_of(len(classes))
         targets = codes if loss.link == "softmax" else 2 * codes - 1
-        self._fit_set(rows, targets, loss=loss, classes_=classes)
+        self._fit_set(rows, targets, leak=leak_of(X, y), loss=loss, classes_=classes)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

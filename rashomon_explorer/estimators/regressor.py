@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
 
 FloatArray = NDArray[np.float64]
@@ -53,7 +54,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
     rashomon_set_ : RashomonSet
         The drawn models, in mapped units, with what their curator knows of them.
     guarantee_ : Guarantee
-        Privacy of all draws together.
+        Privacy of all draws together, with the limits named at :class:`RashomonClassifier`.
     plan_ : Plan
         What was known before the rows were read.
     coef_ : ndarray of shape (n_features,)
@@ -141,7 +142,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         low, high = self._target_bounds()
         held = np.clip(np.asarray(targets, dtype=float), low, high)  # or mapping may overflow
         mapped = (held - (low + high) / 2) / ((high - low) / 2)
-        self._fit_set(rows, mapped)
+        self._fit_set(rows, mapped, leak=leak_of(X, y))
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:

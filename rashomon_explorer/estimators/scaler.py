@@ -1,28 +1,69 @@
-"""Features mapped by declared ranges, never by the rows."""
+"""Features mapped by declared ranges; ranges taken from the rows cost the guarantee."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.leaks import leak_of, mark
+from rashomon_explorer.privacy import compose, no_guarantee
 
 FloatArray = NDArray[np.float64]
 
+LEARN = "learn"
 
-class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+
+class _CarriesLeaks:
+    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        transform: Callable[..., Any] = cls.transform  # type: ignore[attr-defined]
+
+        @wraps(transform)
+        def marking(self: Any, X: Any) -> Any:
+            check_is_fitted(self)
+            leak = "; ".join(dict.fromkeys(filter(None, (self._leak(), leak_of(X)))))
+            scaled = mark(transform(self, X), leak)
+            if leak_of(scaled) != leak:
+                raise TypeError(
+                    f"a {type(scaled).__module__} {type(scaled).__name__} cannot carry the mark "
+                    f"that {leak}: choose set_output(transform='default') or 'pandas'"
+                )
+            return scaled
+
+        cls.transform = marking  # type: ignore[attr-defined]
+
+
+class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Map declared feature ranges onto the unit ball.
 
     Feature j with range [low, high] becomes (x − middle)/(half-width·√p), clipped, so that every
-    row has norm at most 1. The ranges are public knowledge; nothing is learnt from the rows, so
-    that the scaler costs no privacy and fits in front of a private estimator in a pipeline.
+    row has norm at most 1. Declared ranges are public knowledge; nothing is learnt from the rows,
+    so that the scaler costs no privacy and fits in front of a private estimator in a pipeline.
+
+    With ``bounds="learn"`` the least and the largest value of each column are taken from the rows.
+    Then one record can move all others, no guarantee holds, and the scaled rows say so: a
+    :class:`RashomonClassifier` or :class:`RashomonRegressor` that is fitted to them next has no
+    guarantee, cannot be released and charges no ledger. The mark goes with numpy's arrays when they
+    are sliced, joined or pickled and with pandas' frames when they are sliced, copied or pickled,
+    through cross-validation, too. Frames that are concatenated forget it, and so does whatever
+    went through another transformer: :func:`privacy_leaks` finds what learns anywhere in a
+    pipeline.
 
     Parameters
     ----------
-    bounds : mapping of str to (low, high), or array-like of shape (n_features, 2), or (low, high)
+    bounds : mapping of str to (low, high), array-like of shape (n_features, 2), (low, high), \
+            or "learn", default=(-1.0, 1.0)
         Declared ranges: by column name for a DataFrame, by position, or one pair for every
-        feature. It has no default: a range taken from the rows would leak them.
+        feature; or ``"learn"``, for a first look that will not be published.
 
     Attributes
     ----------
@@ -30,6 +71,10 @@ class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Middle of each range.
     half_width_ : ndarray of shape (n_features,)
         Half the width of each range.
+    learnt_bounds_ : bool
+        Whether the ranges were taken from the rows.
+    guarantee_ : Guarantee
+        What the ranges reveal of the rows: nothing, or no guarantee.
     n_features_in_ : int
         Number of features.
 
@@ -38,16 +83,22 @@ class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> scaler = PublicBoundsScaler(bounds=[(0, 100), (-1, 1)])
     >>> scaler.fit_transform([[100.0, 0.0], [50.0, -1.0]]).round(3).tolist()
     [[0.707, 0.0], [0.0, -0.707]]
+    >>> print(scaler.guarantee_.theorem)
+    nothing spent
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"bounds": [Mapping, "array-like"]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bounds": [Mapping, "array-like", StrOptions({LEARN})]
+    }
 
-    def __init__(self, bounds: Mapping[str, Sequence[float]] | ArrayLike = (-1.0, 1.0)) -> None:
+    def __init__(
+        self, bounds: Mapping[str, Sequence[float]] | ArrayLike | str = (-1.0, 1.0)
+    ) -> None:
         self.bounds = bounds
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> "PublicBoundsScaler":
-        """Look up the declared range of each column; the values are not read.
+        """Look up the declared range of each column; the values are read only to learn ranges.
 
         Parameters
         ----------
@@ -62,11 +113,21 @@ class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError
             If a column has no range, or a range is empty or not finite.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the ranges are learnt from the rows.
         """
-        n_features = validate_data(self, X, dtype=np.float64).shape[1]
+        learns = isinstance(self.bounds, str)
+        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2 if learns else 1)
         names = getattr(self, "feature_names_in_", None)
-        ranges = _ranges(self.bounds, n_features, names)
-        _check_ranges(ranges, names)
+        ranges = _learnt(rows) if learns else _ranges(self.bounds, rows.shape[1], names)
+        _check_ranges(ranges, names, learns)
+        self.learnt_bounds_ = learns
+        self.guarantee_ = no_guarantee(_REASON) if learns else compose([])
+        if learns:
+            warnings.warn(_WARNING, PrivacyLeakWarning, stacklevel=2)
         self.middle_ = ranges.mean(axis=1)
         self.half_width_ = (ranges[:, 1] - ranges[:, 0]) / 2
         return self
@@ -81,8 +142,8 @@ class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            It carries a mark if the ranges, or the rows themselves, were made from learnt bounds.
         """
-        check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         unit = np.clip((rows - self.middle_) / self.half_width_, -1.0, 1.0)
         return np.asarray(unit / np.sqrt(rows.shape[1]))
@@ -101,6 +162,21 @@ class PublicBoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = np.asarray(X, dtype=float)
         return np.asarray(X * np.sqrt(X.shape[1]) * self.half_width_ + self.middle_)
+
+    def _leak(self) -> str:
+        return self.guarantee_.theorem if self.learnt_bounds_ else ""
+
+
+_REASON = "bounds were learnt from the rows"
+_WARNING = (
+    "the bounds of the features are learnt from the rows, so that no privacy guarantee holds of "
+    "what is fitted to them; declare them from knowledge of the domain instead: "
+    "PublicBoundsScaler(bounds={column: (low, high)})"
+)
+
+
+def _learnt(rows: FloatArray) -> FloatArray:
+    return np.column_stack([rows.min(axis=0), rows.max(axis=0)])
 
 
 def _ranges(bounds: Any, n_features: int, names: NDArray[Any] | None) -> FloatArray:
@@ -124,9 +200,14 @@ def _ranges(bounds: Any, n_features: int, names: NDArray[Any] | None) -> FloatAr
     return ranges
 
 
-def _check_ranges(ranges: FloatArray, names: NDArray[Any] | None) -> None:
+def _check_ranges(ranges: FloatArray, names: NDArray[Any] | None, learnt: bool) -> None:
     good = np.isfinite(ranges).all(axis=1) & (ranges[:, 0] < ranges[:, 1])
     if not good.all():
         j = int(np.flatnonzero(~good)[0])
         name = f"column {names[j]!r}" if names is not None else f"feature {j}"
+        if learnt:
+            raise ValueError(
+                f"{name} is constant, so that no bounds can be learnt: declare them, or leave it "
+                "out"
+            )
         raise ValueError(f"bounds of {name} must be finite with low < high, got {ranges[j]}")

@@ -1,8 +1,8 @@
-"""Warnings about rows that do not fit the declared bounds."""
+"""Warnings about rows: longer than declared, or made with what was learnt from them."""
 
 import warnings
 
-from rashomon_explorer.exceptions import RowsClippedWarning
+from rashomon_explorer.exceptions import PrivacyLeakWarning, RowsClippedWarning
 
 
 def warn_if_clipped(share: float, row_norm: float) -> None:
@@ -25,5 +25,26 @@ def warn_if_clipped(share: float, row_norm: float) -> None:
             "make_pipeline(PublicBoundsScaler(bounds), ...). (Curator: this was read from "
             "private rows.)",
             RowsClippedWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_uncharged(leak: str) -> None:
+    """Tell who gave a ledger that nothing is charged, for nothing can be promised.
+
+    Parameters
+    ----------
+    leak : str
+        What was learnt from the rows; empty for nothing.
+
+    Examples
+    --------
+    >>> warn_if_uncharged("")
+    """
+    if leak:
+        warnings.warn(
+            f"{leak}: these draws have no privacy guarantee and cannot be released, so that the "
+            "ledger is not charged. Declare the bounds instead",
+            PrivacyLeakWarning,
             stacklevel=4,
         )

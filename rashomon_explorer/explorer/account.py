@@ -2,10 +2,11 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, compose
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
+from rashomon_explorer.privacy.totals import ROUNDING, Totals
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Account:
         The budget, ε at δ; an infinite ε means that the ledger has none.
     charges : tuple of LedgerEntry
         Oldest first.
+    totals : Totals
+        What the ledger says that they add up to; its rule, not plain composition, decides what is
+        refused.
     """
 
     path: Path
@@ -29,6 +33,7 @@ class Account:
     budget: float
     delta: float
     charges: tuple[LedgerEntry, ...] = ()
+    totals: Totals = field(default_factory=Totals)
 
     @property
     def guarantees(self) -> list[Guarantee]:
@@ -37,8 +42,8 @@ class Account:
 
     @property
     def spent(self) -> float:
-        """Total ε of all charges, composed, at the budget's δ."""
-        return compose(self.guarantees).epsilon(self.delta) if self.charges else 0.0
+        """Total ε of all charges at the budget's δ, as :meth:`Ledger.spent` gives it."""
+        return self.totals.epsilon(self.delta)
 
     @property
     def left(self) -> float:
@@ -47,11 +52,11 @@ class Account:
 
     def after(self, guarantee: Guarantee) -> float:
         """Return the total ε once `guarantee` is charged too."""
-        return compose([*self.guarantees, guarantee]).epsilon(self.delta)
+        return self.totals.plus(guarantee).epsilon(self.delta)
 
     def affords(self, guarantee: Guarantee) -> bool:
         """Return whether the budget allows `guarantee`, up to rounding."""
-        return self.after(guarantee) <= self.budget * (1 + 1e-9)
+        return self.after(guarantee) <= self.budget * (1 + ROUNDING)
 
 
 def ledger_path(home: Path, name: str) -> Path:
@@ -96,4 +101,5 @@ def read_account(path: Path, budget: tuple[float, float]) -> Account:
         return Account(path, False, *budget)
     with Ledger.open(path) as ledger:
         known = ledger.budget or (math.inf, budget[1])
-        return Account(path, True, *known, charges=tuple(ledger.entries()))
+        charges = tuple(ledger.entries())
+        return Account(path, True, *known, charges=charges, totals=ledger.totals)

@@ -215,7 +215,9 @@ class Session:
             return None
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
-        estimator = self.make_estimator()
+        # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
+        to_charge = None if state.data.bounds_learnt else self._ledger_path
+        estimator = self.make_estimator(ledger=to_charge)
         state.constants = estimator.constants(*state.data.X.shape)
         state.plan = estimator.plan(*state.data.X.shape)
         return state.plan

@@ -21,9 +21,8 @@ from rashomon_explorer.privacy import (
     Guarantee,
     Ledger,
     Plan,
-    bounded_range,
-    compose,
-    guaranteed_hit_rate,
+    adaptive_epsilon,
+    running_epsilon,
 )
 
 HEIGHT = 230
@@ -65,7 +64,7 @@ def budget_bar(
     *,
     notes: list[str] | None = None,
 ) -> go.Figure:
-    """Plot guarantees composed one after another against a budget.
+    """Plot guarantees against a budget, one after another as a ledger adds them up.
 
     Parameters
     ----------
@@ -81,12 +80,11 @@ def budget_bar(
     Returns
     -------
     plotly.graph_objects.Figure
-        One stacked bar on an axis of ε at δ. Charges compose, so a segment is what its charge added
-        to the total.
+        One stacked bar on an axis of ε at δ. A segment is what its charge added to the total.
     """
-    totals = [0.0] + [compose(charges[: k + 1]).epsilon(delta) for k in range(len(charges))]
+    totals = running_epsilon(charges, delta)
     spent = totals[-1]
-    after = compose([*charges, planned]).epsilon(delta) if planned is not None else spent
+    after = adaptive_epsilon([*charges, planned], delta) if planned is not None else spent
     figure = new_figure("What it cost", _told(spent, after, budget), height=HEIGHT)
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""
@@ -179,7 +177,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     figure = new_figure(
         "Guaranteed hit rate against the price",
         f"≥ {percent(planned.hit_rate_bound)} of the draws within ψ at ε = "
-        f"{number(planned.epsilon)}",
+        f"{number(planned.epsilon)}{_paid_by(planned)}",
         height=HEIGHT,
     )
     figure.add_scatter(
@@ -215,6 +213,13 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     return figure
 
 
+def _paid_by(planned: Plan) -> str:
+    """Say why a plan is not on the curve."""
+    if planned.certificate == "oscillation":
+        return ""
+    return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
+
+
 def price_curve(
     planned: Plan, *, n_points: int = 40
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -230,13 +235,8 @@ def price_curve(
     Returns
     -------
     prices, hit_rates : ndarray of shape (n_points,)
-        From a hundredth to a hundred times the plan's price of a draw.
+        From a hundredth to a hundred times the plan's bounded range of a draw, and priced by it.
     """
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
-    draws = planned.n_draws
-    prices = [compose([bounded_range(float(e))] * draws).epsilon(planned.delta) for e in etas]
-    rates = [
-        guaranteed_hit_rate(planned.p, float(eta) / planned.oscillation, planned.psi)
-        for eta in etas
-    ]
-    return np.asarray(prices), np.asarray(rates)
+    curve = np.array([planned.at(float(eta)) for eta in etas])
+    return curve[:, 0], curve[:, 1]

@@ -1,16 +1,18 @@
 """The numbers behind each figure, as tables."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.people import members, multiplicity
 from rashomon_explorer.plots.spread import importance_ranges, importances
-from rashomon_explorer.privacy import LedgerEntry, Plan, compose
+from rashomon_explorer.privacy import LedgerEntry, Plan, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 
@@ -119,6 +121,7 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     DataFrame
         One row an excess loss, up to four times the promised mean.
     """
+    need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     promise = promised_law(given.plan if isinstance(given, RashomonSet) else given)
     places = np.unique([*np.linspace(0, 4 * promise.mean, 13), promise.psi])
@@ -147,7 +150,7 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
-    """List the charges of a ledger and the composed total after each.
+    """List the charges of a ledger and the total after each.
 
     Parameters
     ----------
@@ -161,14 +164,16 @@ def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
     DataFrame
         One row a charge.
     """
-    spent = [[e.guarantee for e in charges[: k + 1] if e.counts] for k in range(len(charges))]
+    counted = [entry.guarantee for entry in charges if entry.counts]
+    totals = running_epsilon(counted, delta)
+    places = accumulate(int(entry.counts) for entry in charges)
     return pd.DataFrame(
         {
             "when": [entry.when for entry in charges],
             "who": [entry.who for entry in charges],
             "what": [entry.note for entry in charges],
             "state": [entry.state for entry in charges],
-            "ε in total": [compose(guarantees).epsilon(delta) for guarantees in spent],
+            "ε in total": [totals[place] for place in places],
         },
         index=pd.Index([entry.id for entry in charges], name="charge"),
     )

@@ -1,11 +1,12 @@
 """What may be claimed of charges that were each chosen after seeing the earlier results."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
 
-__all__ = ["ROUNDING", "adaptive_epsilon", "takes_delta"]
+__all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "takes_delta"]
 
 
 def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
@@ -41,3 +42,28 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     inf
     """
     return Totals.of(charges).epsilon(delta)
+
+
+def running_epsilon(charges: Sequence[Guarantee], delta: float) -> list[float]:
+    """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it.
+
+    Parameters
+    ----------
+    charges : sequence of Guarantee
+        In the order in which they were reserved.
+    delta : float
+        δ in [0, 1).
+
+    Returns
+    -------
+    list of float
+        One more than there are charges; the first is 0.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import pure
+    >>> running_epsilon([pure(0.5), pure(0.25)], 0.0)
+    [0.0, 0.5, 0.75]
+    """
+    steps = accumulate(charges, Totals.plus, initial=Totals())
+    return [totals.epsilon(delta) for totals in steps]

@@ -1,5 +1,7 @@
 """Ranges that every number of privacy must keep."""
 
+from numbers import Integral
+
 
 def check_delta(delta: float) -> None:
     """Refuse a δ outside [0, 1).
@@ -22,3 +24,15 @@ def check_nonnegative(**values: float) -> None:
     for name, value in values.items():
         if not value >= 0:
             raise ValueError(f"{name} must be >= 0, got {value!r}")
+
+
+def check_count(**values: int) -> None:
+    """Refuse values that are no whole numbers of at least 1, by name.
+
+    Examples
+    --------
+    >>> check_count(count=20)
+    """
+    for name, value in values.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")

@@ -3,7 +3,7 @@
 import math
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, expit, ndtr, ndtri
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 
@@ -128,3 +128,36 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     while gdp_epsilon(root, delta) > epsilon:
         root *= 1 - _SAFE
     return float(root)
+
+
+def pure_mu(epsilon: float) -> float:
+    """Least μ such that ε-DP implies μ-GDP, 2 Φ⁻¹(e^ε/(1 + e^ε)).
+
+    The trade-off of randomised response has one corner, at (a, a) with a = 1/(1 + e^ε); a convex
+    curve that passes below it, as G(μ) does from a = Φ(−μ/2) on, is below all of it.
+
+    Examples
+    --------
+    >>> round(pure_mu(1.0), 4)
+    1.232
+    """
+    check_nonnegative(epsilon=epsilon)
+    if epsilon < 1e-4:  # Φ⁻¹ of the logistic function is below its tangent, and has no digits here
+        return epsilon * math.sqrt(math.pi / 2) * (1 + _SAFE)
+    return float(-2 * ndtri(expit(-epsilon)) * (1 + _SAFE))
+
+
+def bounded_range_mu(eta: float) -> float:
+    """Least μ such that η-bounded range implies μ-GDP, 2 Φ⁻¹(e^(η/2)/(1 + e^(η/2))).
+
+    What bounded range leaves open is logit(1 − α) + logit(1 − β) = η; on that curve Φ⁻¹(1 − α) +
+    Φ⁻¹(1 − β) is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave
+    above 0 (docs/composition.md).
+
+    Examples
+    --------
+    >>> round(bounded_range_mu(1.0), 4)
+    0.6239
+    """
+    check_nonnegative(eta=eta)
+    return pure_mu(eta / 2)

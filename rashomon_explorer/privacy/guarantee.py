@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.privacy.renyi import (
+    bounded_range_renyi,
+    check_curve,
+    pure_renyi,
+    renyi_delta,
+    renyi_epsilon,
+)
 from rashomon_explorer.privacy.tradeoff import (
     Approximate,
     Gaussian,
+    RepeatedBoundedRange,
     TradeOff,
     compose_tradeoffs,
     envelope,
@@ -35,7 +44,8 @@ class Guarantee:
     ----------
     notion : str
         The notion in which the guarantee was proved: ``"pure"``, ``"bounded_range"``,
-        ``"zcdp"``, ``"gdp"``, ``"tradeoff"``, ``"approximate"``, ``"composition"`` or ``"none"``.
+        ``"repeated_bounded_range"``, ``"zcdp"``, ``"gdp"``, ``"rdp"``, ``"tradeoff"``,
+        ``"approximate"``, ``"composition"`` or ``"none"``.
     theorem : str
         Source of the proof.
     pure_epsilon : float, default=inf
@@ -52,8 +62,11 @@ class Guarantee:
         Whether the noise came from a seed that its user knows. Such a run is reproducible, and
         private only towards those who cannot know the seed.
     curve : TradeOff, optional
-        A trade-off function above G(μ), where more is proved than μ says. It counts only where μ
-        is finite, so that who sets μ aside, as :func:`adaptive_epsilon` must, sets it aside too.
+        A trade-off function, where more is proved than the numbers above say. What is chosen as
+        one goes, as with :func:`adaptive_epsilon`, counts neither μ nor curve nor orders.
+    orders : tuple of (float, float), default=()
+        Orders a > 1, increasing, and D_a of Rényi DP in both directions, where it is known only
+        there; see :func:`~rashomon_explorer.privacy.rdp`.
 
     Raises
     ------
@@ -80,6 +93,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = (ADJACENCY,)
     seeded: bool = False
     curve: TradeOff | None = None
+    orders: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers that would give budget back, or that no comparison refuses."""
@@ -91,11 +105,16 @@ class Guarantee:
         )
         if not 0 <= self.approximate_delta <= 1:
             raise ValueError(f"approximate_delta must be in [0, 1], got {self.approximate_delta!r}")
+        known = [order for order, _ in self.orders]
+        check_curve(known, [divergence for _, divergence in self.orders])
+        if known != sorted(set(known)):
+            raise ValueError(f"orders must increase, got {known!r}")
 
     @property
     def holds(self) -> bool:
         """Whether anything at all is guaranteed."""
-        known = any(map(math.isfinite, (self.pure_epsilon, self.rho, self.mu)))
+        numbers = (self.pure_epsilon, self.rho, self.mu, *(d for _, d in self.orders))
+        known = self.curve is not None or any(map(math.isfinite, numbers))
         return known and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
 
     @property
@@ -126,8 +145,10 @@ class Guarantee:
         if rest < 0:
             return math.inf
         bounds = [self.pure_epsilon, zcdp_epsilon(self.rho, rest), gdp_epsilon(self.mu, rest)]
-        if self._sharper is not None:
-            bounds.append(self._sharper.epsilon(rest))
+        if self.curve is not None:
+            bounds.append(self.curve.epsilon(rest))
+        if self.orders:
+            bounds.append(renyi_epsilon(*self._orders, rest))
         return self.approximate_epsilon + min(bounds)
 
     def delta(self, epsilon: float) -> float:
@@ -156,15 +177,18 @@ class Guarantee:
         if rest >= self.pure_epsilon:
             return self.approximate_delta
         bounds = [zcdp_delta(self.rho, rest), gdp_delta(self.mu, rest)]
-        if self._sharper is not None:
-            bounds.append(float(self._sharper.delta(rest)))
+        if self.curve is not None:
+            bounds.append(float(self.curve.delta(rest)))
+        if self.orders:
+            bounds.append(renyi_delta(*self._orders, rest))
         return min(1.0, self.approximate_delta + min(bounds))
 
     def tradeoff(self, alpha: ArrayLike) -> NDArray[np.float64]:
         """Type II error below which no test between neighbours gets at type I error α.
 
         The largest that pure DP, Gaussian DP or ``curve`` proves; with (ε, δ) parts, or where
-        only zCDP holds, the envelope of (ε, δ) pairs (Dong, Roth and Su 2022, Proposition 2.12).
+        only zCDP or Rényi DP holds, the envelope of (ε, δ) pairs (Dong, Roth and Su 2022,
+        Proposition 2.12).
 
         Parameters
         ----------
@@ -187,21 +211,64 @@ class Guarantee:
         if not self.holds:
             return np.zeros_like(levels)[()]
         apart = self.approximate_epsilon or self.approximate_delta
-        if apart or not math.isfinite(min(self.mu, self.pure_epsilon)):
+        closed = self.curve is not None or math.isfinite(min(self.mu, self.pure_epsilon))
+        if apart or not closed:
             epsilon = np.linspace(0.0, 50.0, 2001)
             pairs = np.array([self.delta(e) for e in epsilon])
             return envelope(levels, epsilon, pairs)
-        curves: list[TradeOff] = [self._sharper] if self._sharper is not None else []
+        curves: list[TradeOff] = [self.curve] if self.curve is not None else []
         if math.isfinite(self.mu):
             curves.append(Gaussian(self.mu))
         if math.isfinite(self.pure_epsilon):
             curves.append(Approximate(self.pure_epsilon))
         return np.asarray(np.max([curve(levels) for curve in curves], axis=0))[()]
 
-    @property
-    def _sharper(self) -> TradeOff | None:
-        """The curve, where it counts."""
-        return self.curve if math.isfinite(self.mu) else None
+    def renyi(self, order: float) -> float:
+        """Bound on the Rényi divergence D_a between neighbours, in both directions.
+
+        The least that pure DP, bounded range, zCDP (so Gaussian DP) and ``orders`` prove; between
+        two known orders, and down to 1, (a − 1) D_a is below its chord, for it is convex and 0
+        at a = 1 (van Erven and Harremoës 2014).
+
+        Parameters
+        ----------
+        order : float
+            a > 1.
+
+        Returns
+        -------
+        float
+            Infinity where nothing holds, or where some δ is lost outright.
+
+        Raises
+        ------
+        ValueError
+            If ``order`` is not above 1 and finite.
+
+        Examples
+        --------
+        >>> gdp(mu=1.0).renyi(3.0), round(bounded_range(eta=1.0).renyi(3.0), 4)
+        (1.5, 0.3434)
+        """
+        if not 1 < order < math.inf:
+            raise ValueError(f"order must be > 1 and finite, got {order!r}")
+        if self.approximate_delta > 0:
+            return math.inf
+        bounds = [order * self.rho, pure_renyi(self.pure_epsilon, order)]
+        if self.notion == "bounded_range":
+            bounds.append(bounded_range_renyi(self.pure_epsilon, order))
+        if self.notion == "repeated_bounded_range" and isinstance(self.curve, RepeatedBoundedRange):
+            bounds.append(self.curve.count * bounded_range_renyi(self.curve.eta, order))
+        if self.orders and order <= self.orders[-1][0]:
+            known, divergences = self._orders
+            chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])
+            bounds.append(float(chords) / (order - 1))
+        return self.approximate_epsilon + min(bounds)
+
+    @cached_property
+    def _orders(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        table = np.array(self.orders)
+        return table[:, 0], table[:, 1]
 
     def with_seed(self) -> "Guarantee":
         """Mark the guarantee as drawn with a known seed."""
@@ -213,9 +280,13 @@ class Guarantee:
             key: "inf" if value == math.inf else list(value) if isinstance(value, tuple) else value
             for key, value in asdict(replace(self, curve=None)).items()
         }
-        # Left out where there is none, so that ledgers written before it was known read the same.
-        del values["curve"]
-        return values if self.curve is None else {**values, "curve": self.curve.to_dict()}
+        # Left out where there is none, so that a guarantee without them reads as it always did.
+        del values["curve"], values["orders"]
+        if self.curve is not None:
+            values["curve"] = self.curve.to_dict()
+        if self.orders:
+            values["orders"] = [list(pair) for pair in self.orders]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Guarantee":
@@ -223,28 +294,14 @@ class Guarantee:
         plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
         if plain.get("curve") is not None:
             plain["curve"] = from_dict(plain["curve"])
+        plain["orders"] = tuple((order, known) for order, known in plain.get("orders", ()))
         return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
 
     def __str__(self) -> str:
         if not self.holds:
             return f"no guarantee: {self.theorem}"
         seed = "; drawn with a known seed: reproducible, not private" if self.seeded else ""
-        curve = " with a sharper trade-off" if self._sharper is not None else ""
-        return f"{self._numbers()}{curve}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
-
-    def _numbers(self) -> str:
-        """Say what holds, in numbers that are rounded up."""
-        if not (self.approximate_epsilon or self.approximate_delta):
-            # Gaussian DP says all that its zCDP says, and more.
-            spread = (self.mu, "GDP") if math.isfinite(self.mu) else (self.rho, "zCDP")
-            numbers = [(self.pure_epsilon, "DP"), spread]
-            return " and ".join(f"{rounded_up(x)}-{n}" for x, n in numbers if math.isfinite(x))
-        delta = rounded_up(self.approximate_delta)
-        if math.isfinite(self.pure_epsilon):
-            return f"({rounded_up(self.approximate_epsilon + self.pure_epsilon)}, {delta})-DP"
-        return (
-            f"({rounded_up(self.approximate_epsilon)}, {delta})-DP with {rounded_up(self.rho)}-zCDP"
-        )
+        return f"{numbers_of(self)}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
 
 
 def pure(epsilon: float) -> Guarantee:
@@ -348,7 +405,9 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
 
     A mechanism may depend on what the earlier ones returned, its price may not: for prices that
     depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
-    Gaussian DP and (ε, δ) parts each add up; at a given δ the least bound counts.
+    Gaussian DP, Rényi curves and (ε, δ) parts each add up; at a given δ the least bound counts.
+    Parts that share no notion are translated by :func:`least_epsilon`, which also knows sums that
+    cost more time.
 
     Parameters
     ----------
@@ -379,6 +438,7 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
         assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
         seeded=any(part.seeded for part in parts),
         curve=_composed_curve(parts),
+        orders=_composed_orders(parts),
     )
     return total if total.holds else replace(total, notion="none")
 
@@ -386,6 +446,15 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
 def _never_0(square: float, root: float) -> float:
     """Round a square that is too small for a double up, not off: it would be spent for nothing."""
     return square if square > 0 or root == 0 else math.ulp(0.0)
+
+
+def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
+    """Rényi curves add up, at all orders that a part knows only there; none without such a part."""
+    known = sorted({order for part in parts for order, _ in part.orders})
+    # What is lost outright is counted apart.
+    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
+    sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]
+    return tuple((order, total) for order, total in sums if math.isfinite(total))
 
 
 def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:

@@ -1,6 +1,7 @@
 """What can be promised of a thresholded Gibbs law before any row is read."""
 
 import math
+from numbers import Integral
 
 
 def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
@@ -61,3 +62,50 @@ def expected_excess_bound(p: int, beta: float, psi: float) -> float:
     0.03
     """
     return p / beta + psi if beta > 0 else math.inf
+
+
+def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
+    """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    psi : float
+        Rashomon threshold, > 0: nothing can be promised of a set without width.
+    hit_rate : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> beta = beta_for_hit_rate(p=11, psi=0.02, hit_rate=0.9)
+    >>> round(beta), guaranteed_hit_rate(11, beta, 0.02) >= 0.9
+    (5445, True)
+    """
+    if not (isinstance(p, Integral) and p >= 1):
+        raise ValueError(f"p must be a whole number, at least 1, got {p!r}")
+    if not (math.isfinite(psi) and psi > 0):
+        raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
+    if not 0 < hit_rate < 1:
+        raise ValueError(f"hit_rate must be between 0 and 1, got {hit_rate!r}")
+    low = 0.0
+    high = p / (1 - hit_rate)  # 1 − p/x is a lower bound of the promise
+    while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short
+        high *= 1 + 1e-12
+    for _ in range(100):
+        middle = (low + high) / 2
+        enough = guaranteed_hit_rate(p, middle, 1.0) >= hit_rate
+        low, high = (low, middle) if enough else (middle, high)
+    beta = high / psi
+    while guaranteed_hit_rate(p, beta, psi) < hit_rate:
+        beta = math.nextafter(beta, math.inf)
+    return beta

@@ -12,6 +12,7 @@ from typing import Any
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, LedgerWarning
 from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.privacy.extending import rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger_file import (
     bring_up_to_date,
@@ -19,7 +20,13 @@ from rashomon_explorer.privacy.ledger_file import (
     reading,
     writing,
 )
-from rashomon_explorer.privacy.ledger_rows import insert_charge, mark, read_entries, read_leaks
+from rashomon_explorer.privacy.ledger_rows import (
+    find_entry,
+    insert_charge,
+    mark,
+    read_entries,
+    read_leaks,
+)
 from rashomon_explorer.privacy.ledger_schema import (
     SCHEMA_VERSION,
     read_budget,
@@ -132,6 +139,11 @@ class Ledger:
         with reading(self.path) as connection:
             return read_entries(connection)
 
+    @property
+    def totals(self) -> Totals:
+        """What all charges that count add up to, by which the next is accepted or refused."""
+        return self._standing()[1]
+
     def spent(self, delta: float | None = None) -> float:
         """Total ε spent, reservations included; its cost does not grow with the entries.
 
@@ -173,7 +185,12 @@ class Ledger:
         return budget is None or _within(totals.plus(guarantee).epsilon(budget[1]), budget)
 
     def reserve(
-        self, guarantee: Guarantee, note: str = "", parameters: dict[str, Any] | None = None
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        parameters: dict[str, Any] | None = None,
+        *,
+        extends: Charge | None = None,
     ) -> Charge:
         """Write a charge before its mechanism runs.
 
@@ -185,6 +202,11 @@ class Ledger:
             For people.
         parameters : dict, optional
             Public settings of the mechanism, JSON values.
+        extends : Charge, optional
+            Charge of a run that is to show more than was paid for, such as the trace of a chain
+            and not only its last state. ``guarantee`` is then that of everything, and what is
+            charged is what it costs beyond the charge; only while that is started and not
+            committed, because nothing of the run may have been seen.
 
         Returns
         -------
@@ -196,9 +218,12 @@ class Ledger:
         BudgetExceededError
             If the budget does not allow it; nothing was written.
         LedgerError
-            If the file cannot be written, or an (ε, δ) charge comes after charges without δ.
+            If the file cannot be written, an (ε, δ) charge comes after charges without δ, or the
+            charge to extend was not started or may have been seen.
         """
         with writing(self.path) as connection:
+            if extends is not None:
+                guarantee = rest_of(guarantee, find_entry(connection, extends.id))
             budget, totals = read_budget(connection), read_totals(connection)
             if budget is not None:
                 _refuse_past(budget, totals, guarantee)

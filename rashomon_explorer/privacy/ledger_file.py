@@ -22,7 +22,10 @@ _DURABLE = ("PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON")
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing ledger; put reads that belong together between BEGIN and the end."""
     if not path.exists():
-        raise LedgerError(f"there is no ledger at {path}: create it with Ledger.open")
+        raise LedgerError(
+            f"there is no ledger at {path}: check the path, or create it with "
+            "Ledger.open(path, epsilon=..., delta=...)"
+        )
     with _connect(path, "rw") as connection:
         yield connection
 

@@ -48,9 +48,7 @@ def insert_charge(
 
 def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
     """Bring a charge to ``state``, or say why that cannot be."""
-    (entry,) = read_entries(connection, number) or (None,)
-    if entry is None:
-        raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
+    entry = find_entry(connection, number)
     if not entry.counts or (state == "voided" and entry.state != "reserved"):
         raise LedgerError(
             f"charge {number} was {entry.state} and cannot become {state}: "
@@ -62,6 +60,14 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
     )
     if state == "voided":
         write_totals(connection, read_totals(connection).minus(entry.guarantee))
+
+
+def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
+    """Return the charge of this number, which somebody holds a receipt of."""
+    entries = read_entries(connection, number)
+    if not entries:
+        raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
+    return entries[0]
 
 
 def read_entries(connection: sqlite3.Connection, number: int | None = None) -> list[LedgerEntry]:

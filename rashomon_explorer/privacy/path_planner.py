@@ -162,6 +162,8 @@ def plan_path(
         sensitivity=path.sensitivity,
         step_size=path.step_size,
         n_steps=path.n_steps,
+        certificate="path",
+        ledger=ledger,
     )
 
 

@@ -1,17 +1,22 @@
-"""From a budget to a temperature, without reading a row."""
+"""From a budget to a temperature, or from a wish to a budget, without reading a row."""
 
-import math
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, field
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy.checks import check_delta
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
-from rashomon_explorer.privacy.hit_rate import expected_excess_bound, guaranteed_hit_rate
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.hit_rate import (
+    beta_for_hit_rate,
+    expected_excess_bound,
+    guaranteed_hit_rate,
+)
+from rashomon_explorer.privacy.pricing import PriceList, affordable_eta, check_draws, price
+from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.threshold import Threshold, get_threshold
+
+__all__ = ["Plan", "affordable_eta", "plan"]
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,9 @@ class Plan:
     n_draws : int
         Draws bought.
     eta : float
-        Price of one draw: its bounded range, and its ε.
+        Bounded range β·osc of one draw, and so its ε by itself; infinite for a path.
     beta : float
-        Inverse temperature η/osc.
+        Inverse temperature.
     oscillation : float
         The osc of L_D − L_D' that was priced.
     hit_rate_bound : float
@@ -42,6 +47,12 @@ class Plan:
         Expected excess loss of a draw is at most this.
     guarantee : Guarantee
         All draws composed.
+    certificate : str, default="oscillation"
+        Name of the certificate that pays for the draws; one other than bounded range holds for
+        exact draws from the continuous law only, not for those from a grid.
+    ledger : bool, default=False
+        Whether the price is what a ledger charges, whose rule holds for charges that follow from
+        earlier results, or what this one batch of draws costs by itself.
     """
 
     n: int
@@ -57,11 +68,35 @@ class Plan:
     hit_rate_bound: float
     excess_bound: float
     guarantee: Guarantee
+    certificate: str = field(default="oscillation", kw_only=True)
+    ledger: bool = field(default=False, kw_only=True)
 
     @property
     def threshold(self) -> Threshold:
         """Shape of the threshold that was planned for: the hard one, or none at ψ = 0."""
         return get_threshold("hard", self.psi)
+
+    def at(self, eta: float) -> tuple[float, float]:
+        """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
+
+        Parameters
+        ----------
+        eta : float
+            Price of one draw.
+
+        Returns
+        -------
+        epsilon, hit_rate : float
+
+        Examples
+        --------
+        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+        >>> epsilon, hit_rate = bought.at(2.0)
+        >>> epsilon, round(hit_rate, 3)
+        (2.0, 0.934)
+        """
+        total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
+        return total, guaranteed_hit_rate(self.p, eta / self.oscillation, self.psi)
 
 
 def plan(
@@ -73,11 +108,19 @@ def plan(
     radius: float,
     row_norm: float,
     ridge: float = 0.0,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
-    n_draws: int = 1,
+    n_draws: int | None = None,
+    hit_rate: float | None = None,
+    certificate: str = "oscillation",
+    ledger: bool = False,
 ) -> Plan:
-    """Plan of exact draws for a total budget; reads no row and costs nothing.
+    """Plan exact draws from two of budget, number of draws and wanted hit rate; reads no row.
+
+    For a budget ε and a number of draws, the temperature is the coldest that is paid for, which
+    makes the guaranteed hit rate as large as it can be. For a wanted hit rate and a number of
+    draws, ε is the least that pays for it. For a budget and a wanted hit rate, as many draws are
+    planned as the budget pays for.
 
     Parameters
     ----------
@@ -92,10 +135,23 @@ def plan(
         Bound on the norm of a whole row; with an intercept that is √(‖x‖² + 1), see
         :func:`rashomon_explorer.constants.row_bound`.
     ridge : float, default=0.0
-        Strong convexity added; it reads no data and changes no price.
-    epsilon, delta : float
-        Total price of all draws together.
-    n_draws : int, default=1
+        Strong convexity added; it reads no data, and changes no price by bounded range.
+    epsilon : float, optional
+        Budget of all draws together.
+    delta : float, default=0.0
+        δ of all draws together.
+    n_draws : int, optional
+        1 by default, unless ``epsilon`` and ``hit_rate`` settle it.
+    hit_rate : float, optional
+        Wanted probability, in (0, 1), that a draw lies in the Rashomon set.
+    certificate : {"oscillation", "best"}, default="oscillation"
+        Bounded range alone, which is pure DP and holds for every sampler that draws exactly, or
+        the best of :func:`rashomon_explorer.privacy.gibbs_certificates`, which needs a ridge and
+        δ > 0 to be better.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges. Its rule is zCDP's, which holds however
+        the charges follow from earlier results; a batch of draws by itself costs less
+        (:func:`rashomon_explorer.privacy.repeated_bounded_range`).
 
     Returns
     -------
@@ -104,80 +160,89 @@ def plan(
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, not two of the three are given, one draw with the wanted
+        hit rate is past the budget, or a ledger is to take another certificate's (ε, δ).
 
     Examples
     --------
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> bought = plan(**rows, epsilon=1.0)
     >>> round(bought.beta), round(bought.hit_rate_bound, 3)
     (4167, 0.87)
+    >>> wanted = plan(**rows, hit_rate=0.9, n_draws=20, delta=1e-6)
+    >>> wanted.n_draws, round(wanted.epsilon, 1), round(wanted.hit_rate_bound, 3)
+    (20, 16.5, 0.9)
+    >>> plan(**rows, hit_rate=0.8, epsilon=4.0, delta=1e-6).n_draws
+    7
     """
     check_nonnegative("psi", psi)
     check_positive("radius", radius)
     check_positive("row_norm", row_norm)
+    check_nonnegative("delta", delta)
+    check_delta(delta)
+    _check_certificate(certificate, ledger)
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
-    eta = affordable_eta(epsilon, delta, n_draws)
-    beta = eta / constants.priced_osc
+    prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
+    beta, draws = _settled(prices, epsilon, n_draws, hit_rate)
+    name, guarantee = prices.guarantee(beta, draws)
     return Plan(
         n=n,
         p=p,
         psi=psi,
         loss=get_loss(loss).name,
-        epsilon=epsilon,
+        epsilon=guarantee.epsilon(delta) if epsilon is None else epsilon,
         delta=delta,
-        n_draws=n_draws,
-        eta=eta,
+        n_draws=draws,
+        eta=beta * constants.priced_osc,
         beta=beta,
         oscillation=constants.priced_osc,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
         excess_bound=expected_excess_bound(p, beta, psi),
-        guarantee=compose([bounded_range(eta)] * n_draws),
+        guarantee=guarantee,
+        certificate=name,
+        ledger=ledger,
     )
 
 
-def affordable_eta(epsilon: float, delta: float, n_draws: int) -> float:
-    """Largest bounded range η of each of ``n_draws`` draws that together cost (ε, δ).
+def _settled(
+    prices: PriceList, epsilon: float | None, n_draws: int | None, hit_rate: float | None
+) -> tuple[float, int]:
+    """β and the number of draws."""
+    if n_draws is not None:
+        check_draws(n_draws)
+    if epsilon is not None:
+        check_positive("epsilon", epsilon)
+    if hit_rate is None:
+        if epsilon is None:
+            raise ValueError("give epsilon, or the hit_rate that is wanted, or both")
+        return prices.coldest(epsilon, n_draws or 1), n_draws or 1
+    beta = beta_for_hit_rate(prices.constants.p, prices.psi, hit_rate)
+    if epsilon is None:
+        return beta, n_draws or 1
+    if n_draws is not None:
+        raise ValueError(
+            "epsilon, hit_rate and n_draws were all given, and two of them settle the third: "
+            "leave one out"
+        )
+    return beta, _draws_within(prices, epsilon, beta, hit_rate)
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Total budget, ε > 0 and finite.
-    n_draws : int
-        At least 1.
 
-    Returns
-    -------
-    float
+def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: float) -> int:
+    draws = prices.most_draws(epsilon, beta)
+    if draws == 0:
+        least = prices.guarantee(beta, 1)[1].epsilon(prices.delta)
+        raise ValueError(
+            f"one draw with a hit rate of at least {hit_rate:g} costs ε={rounded_up(least)}, more "
+            f"than epsilon={epsilon:g}: raise epsilon or psi, or ask for a smaller hit_rate"
+        )
+    return draws
 
-    Raises
-    ------
-    ValueError
-        If the budget or the number of draws is out of range.
 
-    Examples
-    --------
-    >>> affordable_eta(4.0, 0.0, 20)
-    0.2
-    >>> round(affordable_eta(4.0, 1e-6, 20), 3)
-    0.353
-    """
-    check_positive("epsilon", epsilon)
-    check_nonnegative("delta", delta)
-    if not isinstance(n_draws, Integral) or n_draws < 1:
-        raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")
-    check_delta(delta)
-
-    def price(eta: float) -> float:
-        one = bounded_range(eta)
-        return min(n_draws * one.pure_epsilon, zcdp_epsilon(n_draws * one.rho, delta))
-
-    low = epsilon / n_draws
-    if price(low) > epsilon:  # the sum of n rounded shares may pass ε by an ulp
-        low = math.nextafter(low, 0.0)
-    high = 2 * epsilon
-    while price(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
-        high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if price(middle) <= epsilon else (low, middle)
-    return low
+def _check_certificate(certificate: str, ledger: bool) -> None:
+    if certificate not in ("oscillation", "best"):
+        raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
+    if ledger and certificate == "best":
+        raise ValueError(
+            "a ledger adds up charges by one rule, and other certificates' parts in δ do not suit "
+            "the rule of bounded range: plan for a ledger with certificate='oscillation'"
+        )

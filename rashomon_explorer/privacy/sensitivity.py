@@ -14,6 +14,7 @@ def gradient_sensitivity(
     interior: bool = False,
     gradient_error: float = 0.0,
     value_error: float = 0.0,
+    data_slope: float | None = None,
 ) -> float:
     """Largest change of the thresholded loss's gradient when one record is replaced.
 
@@ -40,6 +41,9 @@ def gradient_sensitivity(
     gradient_error, value_error : float, default=0.0
         How much further apart rounding may put the gradients and losses of neighbours: added to
         2L/n and to ω.
+    data_slope : float, optional
+        Lipschitz constant of L_D − L_D', where it is known to be less than 2L/n, as with a ridge,
+        which cancels.
 
     Returns
     -------
@@ -60,7 +64,8 @@ def gradient_sensitivity(
     0.98201
     """
     check_nonnegative(psi=psi, width=width, gradient_error=gradient_error, value_error=value_error)
-    both = 2 * constants.L / constants.n + gradient_error
+    both = 2 * constants.L / constants.n if data_slope is None else data_slope
+    both += gradient_error
     if psi == 0 and width == 0:
         return both
     omega = constants.priced_osc + value_error

@@ -13,6 +13,7 @@ from rashomon_explorer.samplers.mala import MalaSampler
 from rashomon_explorer.samplers.narrowing.iterated import IteratedSampler
 from rashomon_explorer.samplers.narrowing.output_perturbation import OutputPerturbationSampler
 from rashomon_explorer.samplers.narrowing.regularised import RegularisedSampler
+from rashomon_explorer.samplers.paid_chains import PaidChains
 from rashomon_explorer.samplers.planned_path import PlannedPath
 
 # Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
@@ -36,6 +37,7 @@ __all__ = [
     "LangevinSampler",
     "MalaSampler",
     "OutputPerturbationSampler",
+    "PaidChains",
     "PlannedPath",
     "RegularisedSampler",
     "Sampler",

@@ -46,7 +46,7 @@ class ExactSampler:
     name: str = "exact"
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own: each draw is η-bounded-range, η = β·osc, whatever ψ."""
+        """Return the plan's own, by whichever certificate of exact draws pays for it."""
         return plan.guarantee
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:

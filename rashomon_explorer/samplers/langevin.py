@@ -57,7 +57,8 @@ class LangevinSampler:
         are the same to the last bit.
     release : {"path", "last"}, default="path"
         What may be shown: everything, or the last state of each chain only, which is cheaper for
-        long chains of a smooth convex energy.
+        long chains of a smooth convex energy. To settle it after the start, and before anything
+        was seen, see :class:`~rashomon_explorer.samplers.PaidChains`.
 
     Raises
     ------

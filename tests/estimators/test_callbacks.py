@@ -83,9 +83,9 @@ class TestDraws:
     def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, tmp_path: Path
     ) -> None:
-        path = tmp_path / "data.ledger"
+        path, other = tmp_path / "data.ledger", tmp_path / "other.ledger"
         settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
-        whole = kind(**settings).fit(X, labels)
+        whole = kind(**settings, ledger=Ledger.open(other, create=True)).fit(X, labels)
         Ledger.open(path, create=True)
         model = kind(**settings, ledger=path).set_callbacks(Watcher(stop_at=3)).fit(X, labels)
         assert model.rashomon_set_.n_draws == 3

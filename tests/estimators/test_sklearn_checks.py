@@ -19,9 +19,12 @@ from sklearn.utils.estimator_checks import (
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 
 # The checks feed rows of any length, which is what the warning is about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:more than half of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore:more than half of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
+    ),
+    pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning"),
+]
 Check = Callable[..., None]
 
 ESTIMATORS = [
@@ -30,6 +33,7 @@ ESTIMATORS = [
     RashomonRegressor(),
     RashomonRegressor(sampler="hit_and_run", random_state=0),
     PublicBoundsScaler(),
+    PublicBoundsScaler("learn"),
 ]
 
 

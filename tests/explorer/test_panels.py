@@ -5,13 +5,11 @@ import traitlets
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.account import Account, ledger_path
 from rashomon_explorer.explorer.declarations import parse_declarations, skeleton
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.model import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.privacy import bounded_range
 
 
 def _fill(panel, path, bounds):
@@ -168,6 +166,20 @@ def test_controls_are_locked_while_drawing(explorer, cancer):
     assert explorer.draw_panel.stop.disabled
 
 
+def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
+    explorer.session.choose(cancer)
+    panel = explorer.plan_panel
+    words = panel.widget.children[3]
+    assert words.value == "" and words.layout.display == "none"
+    panel.in_words.value = True
+    assert "exact draws cost ε = " in words.value and "as a ledger adds it up" in words.value
+    before = words.value
+    explorer.state.psi = 0.05
+    assert words.value != before and "ψ = 0.05" in words.value
+    panel.in_words.value = False
+    assert words.layout.display == "none"
+
+
 def test_gauge_shows_spent_planned_and_left(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.draw()
@@ -227,14 +239,6 @@ def test_dial_refuses_what_is_off_its_scale():
     with pytest.raises(traitlets.TraitError, match=r"δ must be between 1e-12 and 0\.001, got 1$"):
         dial.value = 1.0
     assert dial.value == 0.0
-
-
-def test_account_composes_like_the_ledger(tmp_path):
-    account = Account(tmp_path / "a", False, 1.0, 1e-6)
-    assert account.spent == 0
-    assert account.affords(bounded_range(eta=1.0))
-    assert not account.affords(bounded_range(eta=1.01))
-    assert ledger_path(tmp_path, "../../etc/passwd").parent == tmp_path
 
 
 def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):

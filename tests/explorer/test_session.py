@@ -27,7 +27,8 @@ def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, mo
     explorer.state.psi = 0.2
     assert explorer.plan.psi == 0.2
     assert explorer.plan.hit_rate_bound >= before.hit_rate_bound
-    assert explorer.plan == RashomonClassifier(psi=0.2, epsilon=4.0).plan(*cancer.X.shape)
+    charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger")
+    assert explorer.plan == charged.plan(*cancer.X.shape)
     assert list(tmp_path.iterdir()) == []
     assert explorer.ledger is None
     assert explorer.budget == (8.0, 1e-6)
@@ -92,7 +93,8 @@ def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
 def test_several_classes_are_drawn_and_shown_together(explorer):
     wine = load_dataset("wine")
     explorer.session.choose(wine)
-    assert explorer.plan == RashomonClassifier(epsilon=4.0).plan(178, 13, n_classes=3)
+    charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger")
+    assert explorer.plan == charged.plan(178, 13, n_classes=3)
     assert "class_0 or class_1 or class_2" in explorer.data_panel.about.value
     assert explorer.model_panel.lines()[1].endswith(", classes=range(3))")
     explorer.draw()

@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 
 from rashomon_explorer.privacy import BudgetExceededError, Ledger, bounded_range, pure, zcdp
 
@@ -20,22 +21,25 @@ def main(path: str, workers: int, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     ledger = Ledger(path)
     budget = ledger.budget
-    said, most = "", 0.0
+    said, most, hit = "", 0.0, Counter()
     running = [fork(ledger, chance.random()) for _ in range(workers)]
     for _ in range(kills):
         time.sleep(chance.random() * 0.02)
         pid, pipe = running.pop(0)
         os.kill(pid, signal.SIGKILL)
-        said += words_of(pid, pipe)
+        last = words_of(pid, pipe)
+        said += last
+        hit[last.split()[-3] if last else "nothing"] += 1
         running.append(fork(ledger, chance.random()))
         most = max(most, ledger.spent())
+        ledger.check()
     for pid, pipe in running:
         if kills:
             os.kill(pid, signal.SIGKILL)
         said += words_of(pid, pipe)
-    # A word that was cut off by the kill was not said.
-    words = [line.split() for line in said.splitlines() if line.endswith(".")]
-    print(json.dumps({"words": words, "most": max(most, ledger.spent()), "budget": budget}))
+    words = [line.split() for line in said.splitlines()]
+    most = max(most, ledger.spent())
+    print(json.dumps({"words": words, "most": most, "budget": budget, "hit": hit}))
 
 
 def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
@@ -54,9 +58,10 @@ def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
 
 
 def work(ledger: Ledger, chance: random.Random, send: int) -> None:
-    """Charge until the budget is spent, and say each time what the ledger acknowledged."""
+    """Charge until the budget is spent; say what is asked of the ledger and acknowledged by it."""
     while True:
         price = chance.randrange(len(PRICES))
+        os.write(send, b"reserving 0 .\n")
         try:
             charge = ledger.reserve(PRICES[price])
         except BudgetExceededError:
@@ -69,18 +74,20 @@ def work(ledger: Ledger, chance: random.Random, send: int) -> None:
             charge.void()
             os.write(send, b"voided %d .\n" % charge.id)
         else:
+            os.write(send, b"starting %d .\n" % charge.id)
             charge.start()
             os.write(send, b"started %d .\n" % charge.id)
+            os.write(send, b"committing %d .\n" % charge.id)
             charge.commit()
             os.write(send, b"committed %d .\n" % charge.id)
 
 
 def words_of(pid: int, pipe: int) -> str:
-    """Return all that a worker said until it ended."""
+    """Return all that a worker said until it ended; a word that the kill cut off was not said."""
     with open(pipe, encoding="ascii") as stream:
         text = stream.read()
     os.waitpid(pid, 0)
-    return text if text.endswith("\n") or not text else text + "\n"
+    return text[: text.rfind("\n") + 1]
 
 
 if __name__ == "__main__":

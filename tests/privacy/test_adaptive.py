@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from rashomon_explorer.privacy import (
     Guarantee,
@@ -20,6 +21,9 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
+from rashomon_explorer.privacy.gaussian import gdp_epsilon
+from rashomon_explorer.privacy.tradeoff import BoundedRange
+from rashomon_explorer.privacy.zcdp import zcdp_rho
 
 Rule = Callable[[list[Guarantee]], float]
 
@@ -139,6 +143,26 @@ def test_delta_is_spent_once() -> None:
     third = approximate(1.0, 1e-6 / 3)
     assert adaptive_epsilon([third] * 3, 1e-6) == 3.0
     assert adaptive_epsilon([third] * 4, 1e-6) == math.inf
+
+
+@pytest.mark.parametrize("eta", [1e-3, 0.1, 1.0, 5.0])
+def test_exact_draws_are_cheaper_by_zcdp_than_by_gaussian_dp(eta: float) -> None:
+    """Why a ledger counts ρ: the least μ whose Gaussian is below bounded range is above η/2."""
+    alpha = ndtr(np.linspace(-6, 6, 20_001))
+    curve = BoundedRange(eta)(alpha)
+    least = float(np.max(ndtri(1 - alpha) - ndtri(curve)))
+    assert least == pytest.approx(2 * ndtri(1 / (1 + math.exp(-eta / 2))), rel=1e-5)
+    assert bounded_range(eta).rho == pytest.approx((eta / 2) ** 2 / 2)
+    assert 1.14 < least / (eta / 2) < 1.26
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon: float) -> None:
+    """The percentages of docs/ledger.md, for a hundred draws, and for paths."""
+    rho = zcdp_rho(epsilon, 1e-6)
+    mu = 10 * 2 * ndtri(1 / (1 + math.exp(-math.sqrt(8 * rho) / 10 / 2)))
+    assert 1.17 < gdp_epsilon(mu, 1e-6) / epsilon < 1.23
+    assert 0.92 < gdp_epsilon(math.sqrt(2 * rho), 1e-6) / epsilon < 0.94
 
 
 def test_no_guarantee_is_infinite() -> None:

@@ -102,7 +102,7 @@ class TestBudget:
 
     def test_a_plan_spends_the_whole_budget(self, path: Path) -> None:
         ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
-        ledger.reserve(compose([bounded_range(affordable_eta(2.0, 1e-6, 50))] * 50))
+        ledger.reserve(compose([bounded_range(affordable_eta(2.0, 1e-6, 50, ledger=True))] * 50))
         assert ledger.spent() == pytest.approx(2.0)
 
     def test_composition_is_cheaper_than_the_sum(self, path: Path) -> None:

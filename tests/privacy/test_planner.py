@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.constants import Constants
@@ -12,40 +12,51 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import SquaredLoss
 from rashomon_explorer.privacy import (
     affordable_eta,
-    bounded_range,
-    compose,
+    beta_for_hit_rate,
     expected_excess_bound,
+    explain,
     guaranteed_hit_rate,
     plan,
+    plan_path,
 )
+from rashomon_explorer.privacy.pricing import price
 
 EPSILONS = st.floats(-8, 3).map(lambda power: 10.0**power)
-DELTAS = st.one_of(st.just(0.0), st.floats(-300, math.log10(0.9)).map(lambda power: 10.0**power))
+DELTAS = st.one_of(st.just(0.0), st.floats(-30, math.log10(0.9)).map(lambda power: 10.0**power))
 DRAWS = st.integers(1, 300)
+QUICKLY = settings(max_examples=50, deadline=None)
 
 
-def price(eta: float, delta: float, n_draws: int) -> float:
-    return compose([bounded_range(eta)] * n_draws).epsilon(delta)
+@given(EPSILONS, DELTAS, DRAWS, st.booleans())
+@QUICKLY
+def test_spends_at_most_the_budget_and_almost_all_of_it(
+    epsilon: float, delta: float, n_draws: int, ledger: bool
+) -> None:
+    eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
+    assert eta > 0
+    assert price(eta, n_draws, ledger=ledger).epsilon(delta) <= epsilon
+    more = price(eta * (1 + 1e-6), n_draws, ledger=ledger)
+    assert more.epsilon(delta) > epsilon * (1 - 1e-6)
+
+
+@given(EPSILONS, DELTAS, DRAWS, st.floats(1.01, 10), st.booleans())
+@QUICKLY
+def test_monotone_in_every_argument(
+    epsilon: float, delta: float, n_draws: int, factor: float, ledger: bool
+) -> None:
+    eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
+    assert affordable_eta(epsilon * factor, delta, n_draws, ledger=ledger) >= eta * (1 - 1e-9)
+    assert affordable_eta(epsilon, delta / factor, n_draws, ledger=ledger) <= eta * (1 + 1e-9)
+    assert affordable_eta(epsilon, delta, n_draws + 1, ledger=ledger) <= eta * (1 + 1e-9)
 
 
 @given(EPSILONS, DELTAS, DRAWS)
-def test_spends_at_most_the_budget_and_almost_all_of_it(
+@QUICKLY
+def test_one_batch_costs_no_more_than_a_ledger_charges(
     epsilon: float, delta: float, n_draws: int
 ) -> None:
-    eta = affordable_eta(epsilon, delta, n_draws)
-    assert eta > 0
-    assert price(eta, delta, n_draws) <= epsilon
-    assert price(eta * (1 + 1e-9), delta, n_draws) > epsilon * (1 - 1e-9)
-
-
-@given(EPSILONS, DELTAS, DRAWS, st.floats(1.01, 10))
-def test_monotone_in_every_argument(
-    epsilon: float, delta: float, n_draws: int, factor: float
-) -> None:
-    eta = affordable_eta(epsilon, delta, n_draws)
-    assert affordable_eta(epsilon * factor, delta, n_draws) >= eta
-    assert affordable_eta(epsilon, delta / factor, n_draws) <= eta * (1 + 1e-12)
-    assert affordable_eta(epsilon, delta, n_draws + 1) <= eta
+    by_ledger = affordable_eta(epsilon, delta, n_draws, ledger=True)
+    assert affordable_eta(epsilon, delta, n_draws) >= by_ledger * (1 - 1e-9)
 
 
 @given(EPSILONS, DRAWS)
@@ -55,6 +66,73 @@ def test_without_delta_the_price_is_an_equal_share(epsilon: float, n_draws: int)
 
 def test_many_draws_are_cheap_with_delta() -> None:
     assert affordable_eta(1.0, 1e-6, 10_000) > 10 * affordable_eta(1.0, 0.0, 10_000)
+
+
+ROWS: dict[str, Any] = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+
+
+@pytest.mark.parametrize("certificate", ["oscillation", "best"])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_two_of_budget_draws_and_hit_rate_settle_the_third(certificate: str, ridge: float) -> None:
+    asked = {**ROWS, "delta": 1e-6, "ridge": ridge, "certificate": certificate}
+    cheapest = plan(**asked, hit_rate=0.9, n_draws=7)
+    assert cheapest.n_draws == 7
+    assert 0.9 <= cheapest.hit_rate_bound < 0.9 + 1e-9
+    assert cheapest.guarantee.epsilon(1e-6) == cheapest.epsilon
+    bought = plan(**asked, epsilon=cheapest.epsilon, n_draws=7)
+    assert bought.hit_rate_bound == pytest.approx(0.9, rel=1e-6)
+    most = plan(**asked, epsilon=cheapest.epsilon * (1 + 1e-9), hit_rate=0.9)
+    assert most.n_draws == 7
+    assert most.guarantee.epsilon(1e-6) <= most.epsilon
+    assert plan(**asked, hit_rate=0.9, n_draws=8).epsilon > most.epsilon
+
+
+def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_keeps_to_one() -> None:
+    asked = {**ROWS, "delta": 1e-6, "ridge": 0.1, "epsilon": 4.0, "n_draws": 20}
+    plain, best = plan(**asked), plan(**asked, certificate="best")
+    assert (plain.certificate, best.certificate) == ("oscillation", "localised")
+    assert best.beta > 2 * plain.beta
+    assert best.guarantee.epsilon(1e-6) <= 4.0
+    assert best.guarantee.epsilon(0.0) == math.inf  # and not the pure DP of bounded range
+    assert plan(**{**asked, "delta": 0.0}, certificate="best").certificate == "oscillation"
+    with pytest.raises(ValueError, match="a ledger adds up charges by one rule"):
+        plan(**asked, certificate="best", ledger=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "give epsilon, or the hit_rate that is wanted"),
+        ({"epsilon": 1.0, "hit_rate": 0.9, "n_draws": 3}, "leave one out"),
+        ({"epsilon": 0.5, "hit_rate": 0.9}, "one draw with a hit rate of at least 0.9 costs ε=1.3"),
+        ({"hit_rate": 1.0}, "hit_rate must be between 0 and 1"),
+        ({"hit_rate": 0.9, "psi": 0.0}, "psi must be finite and > 0 for a hit rate"),
+        ({"epsilon": 1.0, "certificate": "worst"}, "certificate must be 'oscillation' or 'best'"),
+    ],
+)
+def test_wishes_that_settle_nothing_are_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan(**{**ROWS, **asked})
+
+
+def test_the_words_of_a_plan_tell_its_numbers() -> None:
+    told = explain(plan(**ROWS, epsilon=1.0, ledger=True))
+    assert told.startswith("1 exact draw costs ε = 1, at δ = 0, as a ledger adds it up.")
+    assert "At least 86.9" in told and "For 90 % it takes ε = 1.307" in told
+    assert "certificate “localised”" in explain(
+        plan(**ROWS, epsilon=1.0, delta=1e-6, ridge=0.1, certificate="best")
+    )
+    path = plan_path(**ROWS, epsilon=1.0, delta=1e-6, n_draws=3)
+    assert "3 chains cost ε = 1 together" in explain(path)
+    assert "No hit rate" in explain(plan(**{**ROWS, "psi": 0.0}, epsilon=1.0))
+
+
+@pytest.mark.parametrize("p", [1, 11, 200])
+@pytest.mark.parametrize("wanted", [1e-6, 0.5, 0.9, 1 - 1e-9])
+def test_the_least_temperature_of_a_hit_rate(p: int, wanted: float) -> None:
+    beta = beta_for_hit_rate(p, 0.02, wanted)
+    assert guaranteed_hit_rate(p, beta, 0.02) >= wanted
+    assert guaranteed_hit_rate(p, beta * (1 - 1e-9), 0.02) < wanted * (1 + 1e-9)
 
 
 def test_a_large_delta_pays_for_a_draw_of_its_own() -> None:

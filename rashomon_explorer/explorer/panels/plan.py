@@ -1,11 +1,14 @@
 """Plan: what the settings buy, before anything is read."""
 
+from html import escape
+
 import ipywidgets
 
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.privacy import explain
 
 
 class PlanPanel:
@@ -20,6 +23,8 @@ class PlanPanel:
     ----------
     facts : ipywidgets.HTML
         The numbers.
+    in_words : ipywidgets.ToggleButton
+        Shows the plan in sentences: what it buys, why no more, and what would change it.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -28,9 +33,17 @@ class PlanPanel:
         self.state = state
         self.facts = ipywidgets.HTML()
         self.facts.add_class("rx-plan")
+        self._words = ipywidgets.HTML()
+        self._words.add_class("rx-note")
+        hide_when_empty(self._words)
+        self.in_words = ipywidgets.ToggleButton(
+            description="In words", tooltip="What the price buys, why no more, what would change it"
+        )
+        self.in_words.add_class("rx-quiet")
+        self.in_words.observe(lambda _: self._tell(), "value")
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "account", "data", "phase"])
-        self.widget = card("3", "Plan", [self.facts], self._code)
+        self.widget = card("3", "Plan", [self.facts, self.in_words, self._words], self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
@@ -66,7 +79,14 @@ class PlanPanel:
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
+        self._tell()
         self._code.refresh()
+
+    def _tell(self) -> None:
+        """Write the sentences again if they are shown."""
+        plan = self.state.plan if self.in_words.value else None
+        lines = explain(plan).splitlines() if plan is not None else []
+        self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _price(self) -> list[str]:
         state, plan = self.state, self.state.plan

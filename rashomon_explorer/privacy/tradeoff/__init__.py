@@ -1,5 +1,6 @@
 """Trade-off functions as values: what any test between neighbours can still achieve."""
 
+from rashomon_explorer.privacy.tradeoff.adaptive_bounded_range import AdaptiveBoundedRange
 from rashomon_explorer.privacy.tradeoff.approximate import Approximate, pure_curve
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
@@ -13,15 +14,18 @@ from rashomon_explorer.privacy.tradeoff.piecewise import (
     from_samples,
     hull,
 )
+from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 
 __all__ = [
+    "AdaptiveBoundedRange",
     "Approximate",
     "BoundedRange",
     "Composition",
     "Gaussian",
     "Laplace",
     "Piecewise",
+    "RepeatedBoundedRange",
     "Subsampled",
     "TradeOff",
     "compose_tradeoffs",

@@ -1,12 +1,14 @@
 """From other notions of privacy to trade-off functions, and from JSON."""
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.privacy.checks import check_nonnegative
+from rashomon_explorer.privacy.renyi import check_curve, renyi_delta
+from rashomon_explorer.privacy.tradeoff.adaptive_bounded_range import AdaptiveBoundedRange
 from rashomon_explorer.privacy.tradeoff.approximate import Approximate
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
@@ -14,8 +16,18 @@ from rashomon_explorer.privacy.tradeoff.composition import Composition
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
 from rashomon_explorer.privacy.tradeoff.laplace import Laplace
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
+from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 from rashomon_explorer.privacy.zcdp import zcdp_delta
+
+_SIMPLE: tuple[type[TradeOff], ...] = (
+    Gaussian,
+    Laplace,
+    Approximate,
+    BoundedRange,
+    RepeatedBoundedRange,
+    AdaptiveBoundedRange,
+)
 
 
 def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
@@ -45,21 +57,10 @@ def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
     >>> round(curve.epsilon(1e-5), 1), round(Gaussian(1.0).epsilon(1e-5), 1)
     (4.7, 4.4)
     """
-    orders, divergences = np.asarray(orders, float), np.asarray(divergences, float)
-    if not (orders.size and np.all(orders > 1) and np.all(divergences >= 0)):
-        raise ValueError("orders must be > 1 and divergences >= 0")
-
-    def delta(epsilon: float) -> float:
-        excess = orders - 1
-        constant = orders * np.log1p(-1 / orders) - np.log(excess)
-        exponent = float(np.min(excess * (divergences - epsilon) + constant))
-        return math.exp(min(0.0, exponent))
-
-    top = 1.0
-    while delta(top) > 1e-15 and top < 100:
-        top *= 2
-    epsilons = np.linspace(0.0, min(top, 100.0), 2001)
-    return from_profile(epsilons, np.array([delta(e) for e in epsilons]))
+    orders, divergences = check_curve(orders, divergences)
+    if not orders.size:
+        raise ValueError("orders must have at least one order")
+    return _from_deltas(lambda epsilon: renyi_delta(orders, divergences, epsilon))
 
 
 def from_zcdp(rho: float) -> Piecewise:
@@ -71,11 +72,7 @@ def from_zcdp(rho: float) -> Piecewise:
     True
     """
     check_nonnegative(rho=rho)
-    top = 1.0
-    while zcdp_delta(rho, top) > 1e-15 and top < 100:
-        top *= 2
-    epsilons = np.linspace(0.0, min(top, 100.0), 2001)
-    return from_profile(epsilons, np.array([zcdp_delta(rho, e) for e in epsilons]))
+    return _from_deltas(lambda epsilon: zcdp_delta(rho, epsilon))
 
 
 def from_dict(values: dict[str, Any]) -> TradeOff:
@@ -100,7 +97,16 @@ def from_dict(values: dict[str, Any]) -> TradeOff:
         return Subsampled(from_dict(plain["of"]), plain["rate"])
     if kind == Piecewise.kind:
         return Piecewise(tuple((a, b) for a, b in plain["corners"]))
-    simple = {curve.kind: curve for curve in (Gaussian, Laplace, Approximate, BoundedRange)}
+    simple = {curve.kind: curve for curve in _SIMPLE}
     if kind not in simple:
         raise ValueError(f"kind must be a known trade-off, got {kind!r}")
     return simple[kind](**plain)
+
+
+def _from_deltas(delta: Callable[[float], float]) -> Piecewise:
+    """Curve that δ(ε) proves on a grid that ends where δ no longer matters."""
+    top = 1.0
+    while delta(top) > 1e-15 and top < 100:
+        top *= 2
+    epsilons = np.linspace(0.0, min(top, 100.0), 2001)
+    return from_profile(epsilons, np.array([delta(e) for e in epsilons]))

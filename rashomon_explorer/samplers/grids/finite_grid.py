@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.privacy.pricing import price
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
 
@@ -130,8 +131,11 @@ class FiniteGridSampler:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own: each draw is η-bounded-range with η = β·osc, whatever ψ."""
-        return plan.guarantee
+        """Each draw is η-bounded-range with η = β·osc, whatever ψ.
+
+        No other certificate that a plan may have holds on a grid.
+        """
+        return price(plan.eta, plan.n_draws, ledger=plan.ledger)
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of independent exact draws; empty while the grid is evaluated.

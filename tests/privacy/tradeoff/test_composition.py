@@ -184,10 +184,21 @@ def test_curves_compose_with_gaussians_and_are_dropped_beside_what_has_no_mu():
     assert compose([SAMPLED, pure(0.1)]).epsilon(1e-6) > gdp(SAMPLED.mu).epsilon(1e-6)
 
 
-def test_who_sets_mu_aside_sets_the_curve_aside():
+def test_what_is_chosen_as_one_goes_counts_no_curve():
     from rashomon_explorer.privacy import adaptive_epsilon
 
+    alone = Guarantee("tradeoff", "a curve and nothing else", curve=Laplace(0.5))
     assert adaptive_epsilon([SAMPLED], 1e-6) == pytest.approx(zcdp(5.0).epsilon(1e-6))
+    assert adaptive_epsilon([alone], 1e-6) == math.inf
+
+
+def test_a_curve_counts_by_itself():
+    alone = Guarantee("tradeoff", "a curve and nothing else", curve=Laplace(0.5))
+    assert alone.holds and alone.epsilon(0.0) == 0.5
+    assert alone.delta(0.2) == Laplace(0.5).delta(0.2)
+    assert np.all(alone.tradeoff(ALPHAS) == Laplace(0.5)(ALPHAS))
+    assert str(alone).startswith("f-DP, a curve and nothing else")
+    assert not compose([alone, pure(0.1)]).holds
 
 
 def test_trade_offs_of_guarantees_without_a_curve():

@@ -1,0 +1,126 @@
+"""A plan in words: what it buys, why no more, and what would change it."""
+
+import math
+
+from rashomon_explorer.privacy.hit_rate import beta_for_hit_rate
+from rashomon_explorer.privacy.path_planner import PathPlan
+from rashomon_explorer.privacy.planner import Plan
+from rashomon_explorer.privacy.pricing import affordable_draws, price
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+
+_WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+def explain(planned: Plan) -> str:
+    """Say in words what a plan buys, why no more, and what would change it; reads no row.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    str
+        A sentence a line.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> print(explain(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
+    20 exact draws cost ε = 4 together, at δ = 1e-06.
+    One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
+makes a draw 0.3829-bounded-range.
+    At least 66.97 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
+say; 11 parameters, and no row, decide how many.
+    The loss of a draw exceeds the least by at most 0.0269 on average.
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, or \
+ψ = 0.03372.
+    """
+    if isinstance(planned, PathPlan):
+        return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
+    return "\n".join([*lines, *_wishes(planned)])
+
+
+def _cost(planned: Plan) -> str:
+    kind = "chains" if isinstance(planned, PathPlan) else "exact draws"
+    if planned.n_draws == 1:
+        kind = kind.removesuffix("s")
+    cost = "costs" if planned.n_draws == 1 else "cost"
+    together = "" if planned.n_draws == 1 else " together"
+    rule = ", as a ledger adds it up" if planned.ledger else ""
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    return (
+        f"{planned.n_draws:,} {kind} {cost} ε = {total}{together}, at δ = {planned.delta:g}{rule}."
+    )
+
+
+def _temperature(planned: Plan) -> str:
+    moved = (
+        f"One record moves the difference of two models' losses by at most "
+        f"{rounded_up(planned.oscillation)}"
+    )
+    if planned.certificate == "oscillation":
+        return (
+            f"{moved}, so that β = {planned.beta:,.0f} makes a draw "
+            f"{rounded_up(planned.eta)}-bounded-range."
+        )
+    return (
+        f"{moved}; that alone would make a draw {rounded_up(planned.eta)}-bounded-range at "
+        f"β = {planned.beta:,.0f}, but the certificate “{planned.certificate}” allows it for less."
+    )
+
+
+def _hits(planned: Plan) -> str:
+    if planned.psi == 0:
+        return "No hit rate can be promised of a set without width: ψ is 0."
+    return (
+        f"At least {rounded_down(100 * planned.hit_rate_bound)} % of the draws are within "
+        f"ψ = {planned.psi:g} of the least loss, whatever the {planned.n:,} rows say; "
+        f"{planned.p} parameters, and no row, decide how many."
+    )
+
+
+def _excess(planned: Plan) -> str:
+    return (
+        "The loss of a draw exceeds the least by at most "
+        f"{rounded_up(planned.excess_bound)} on average."
+    )
+
+
+def _wishes(planned: Plan) -> list[str]:
+    """Say what the next better hit rate would take, one thing changed at a time."""
+    wanted = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
+    if wanted is None or planned.psi == 0:
+        return []
+    beta = beta_for_hit_rate(planned.p, planned.psi, wanted)
+    colder = beta / planned.beta
+    if planned.certificate != "oscillation":
+        return [f"For {wanted:.0%} it takes a β of {beta:,.0f}.".replace("%", " %")]
+    eta = planned.eta * colder
+    cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
+    fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
+    ways = [f"ε = {rounded_up(cost)} for as many draws"]
+    if 0 < fewer < planned.n_draws:
+        ways.append(f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε")
+    ways.append(f"{math.ceil(planned.n * colder):,} rows")
+    ways.append(f"or ψ = {rounded_up(planned.psi * colder)}")
+    return [f"For {100 * wanted:.0f} % it takes {', '.join(ways)}."]
+
+
+def _steps(planned: PathPlan) -> str:
+    return (
+        f"Each of {planned.n_steps:,} steps of h = {planned.step_size:.3g} adds noise at "
+        f"β = {planned.beta:,.0f}, a time of {planned.n_steps * planned.step_size:.3g}; one record "
+        f"moves the gradient by at most {rounded_up(planned.sensitivity)}, and every state is "
+        "paid for."
+    )
+
+
+def _average(planned: PathPlan) -> str:
+    told = (
+        "The loss of a chain's time average exceeds the least by at most "
+        f"{rounded_up(planned.excess_bound)} in expectation"
+    )
+    return f"{told}; of a single state nothing is promised."

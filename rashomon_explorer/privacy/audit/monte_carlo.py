@@ -1,0 +1,272 @@
+"""Run a mechanism on two neighbours many times, and bound from below what it reveals."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy.audit.event import Event, epsilons, errors, mus
+from rashomon_explorer.privacy.audit.score import Statistic, learnt_statistic
+from rashomon_explorer.privacy.checks import check_delta
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.tradeoff import TradeOff
+from rashomon_explorer.randomness import generator
+
+FloatArray = NDArray[np.float64]
+Claim = Guarantee | TradeOff
+
+_FEWEST_RUNS = 40
+_STRICTER = 1000.0  # by which bounds fail more rarely where events are picked than where counted
+# Tails matter most for ε: the levels are quantiles at equal steps of their log odds.
+_QUANTILES = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 141)))
+
+
+@dataclass(frozen=True)
+class MonteCarloAudit:
+    """What the outputs of two neighbours prove about a mechanism: lower bounds, never upper ones.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        Picked on the first half of the runs, counted on the second. With probability
+        ``confidence`` the bounds of all of them hold at once, and with them whatever follows.
+    delta : float
+        δ for which an event was picked.
+    confidence : float
+    n_runs : int
+        Runs on each neighbour.
+    claim : Guarantee or TradeOff, optional
+        What the mechanism is said to satisfy.
+    """
+
+    events: tuple[Event, ...]
+    delta: float
+    confidence: float
+    n_runs: int
+    claim: Claim | None = None
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """Lower bound of every ε for which the mechanism is (ε, δ)-DP.
+
+        Parameters
+        ----------
+        delta : float, optional
+            By default the audit's own; any other may be asked for, at the same confidence.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in [0, 1).
+        """
+        return max(event.epsilon(self.delta if delta is None else delta) for event in self.events)
+
+    @property
+    def mu(self) -> float:
+        """Lower bound of every μ for which the mechanism is μ-GDP."""
+        return max(event.mu for event in self.events)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the claim is refuted; False without a claim.
+
+        If the claim holds this is True with probability at most 1 − ``confidence``.
+        """
+        if self.claim is None:
+            return False
+        false = np.array([event.false_alarm for event in self.events])
+        miss = np.array([event.miss for event in self.events])
+        contradicted = bool((_margins(self.claim, false, miss) > 0).any())
+        return contradicted or self.epsilon() > self.claim.epsilon(self.delta)
+
+    def __str__(self) -> str:
+        found = (
+            f"ε ≥ {_down(self.epsilon())} at δ = {self.delta:g} and μ ≥ {_down(self.mu)}, with "
+            f"{100 * self.confidence:g} % confidence from {self.n_runs:,} runs on each neighbour"
+        )
+        if self.claim is None:
+            return f"{found}; nothing was claimed"
+        verdict = "BROKEN" if self.broken else "not refuted"
+        return f"{found}; the claim is {verdict}: {self.claim}"
+
+
+def monte_carlo(
+    mechanism: Callable[..., Any],
+    first: Any,
+    second: Any,
+    *,
+    claim: Claim | None = None,
+    n_runs: int = 10_000,
+    delta: float = 0.0,
+    statistic: Statistic | None = None,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+    batched: bool = False,
+) -> MonteCarloAudit:
+    """Lower bounds of ε and μ, and whether a claim is broken, from runs on two neighbours.
+
+    The score of an output is learnt on the first half of the runs, and so are up to three events
+    score ≥ level or score ≤ level: the one that shows the largest ε at δ, the largest μ, and the
+    clearest contradiction of the claim. The second half, which nothing was chosen by, counts
+    them. k events have 2k error probabilities; each gets a Clopper–Pearson bound that fails with
+    probability (1 − confidence)/(2k) at most, so that all hold together with ``confidence``
+    (Bonferroni). Then f(false alarm) > miss contradicts a trade-off f, and log((1 − δ −
+    miss)/false alarm) bounds ε, in both directions (Kairouz, Oh and Viswanath 2015, Theorem 2.1;
+    Dong, Roth and Su 2022, §2).
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng)`` returns one output, a number or an array of one shape, with all
+        its randomness from ``rng``. With ``batched``, ``mechanism(data, rng, size)`` returns
+        ``size`` independent outputs along the first axis.
+    first, second : object
+        The neighbours, handed to ``mechanism``. A search for the worst ones is up to the caller
+        (see :func:`search`).
+    claim : Guarantee or TradeOff, optional
+    n_runs : int, default=10_000
+        Runs on each neighbour; half of them learn. Even an event that never happens under one
+        neighbour shows no ε beyond about log(n_runs/(2·log(2k/(1 − confidence)))).
+    delta : float, default=0.0
+        δ of the ε that is looked for.
+    statistic : callable, optional
+        Maps outputs (k, ...) to scores (k,). By default a number is its own score, and a score
+        of arrays is learnt by logistic regression. The best there is is the log-likelihood ratio.
+    confidence : float, default=0.95
+    random_state : int, optional
+        For a reproducible audit.
+    batched : bool, default=False
+
+    Returns
+    -------
+    MonteCarloAudit
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, outputs differ in shape, or a score is not finite.
+
+    Notes
+    -----
+    An audit that finds nothing proves nothing: another pair of neighbours, or another event, may
+    tell more. One that breaks a claim is evidence against the claim, the code or its randomness.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import pure
+    >>> def mean(rows, rng):  # of rows in [0, 1]: 1/4 is the sensitivity
+    ...     return sum(rows) / 4 + rng.laplace(scale=1 / 4)
+    >>> neighbours = [0, 0, 0, 0], [0, 0, 0, 1]
+    >>> monte_carlo(mean, *neighbours, claim=pure(epsilon=1.0), random_state=0).broken
+    False
+    >>> audit = monte_carlo(mean, *neighbours, claim=pure(epsilon=0.5), random_state=0)
+    >>> audit.broken, 0.5 < audit.epsilon() < 1.0
+    (True, True)
+    """
+    _check(n_runs, delta, confidence)
+    streams = [None, None] if random_state is None else [[random_state, 0], [random_state, 1]]
+    outputs = [
+        _outputs(mechanism, data, n_runs, generator(seed), batched)
+        for data, seed in zip((first, second), streams, strict=True)
+    ]
+    half = n_runs // 2
+    score = statistic or learnt_statistic(outputs[0][:half], outputs[1][:half])
+    scores = [_scores(score, each) for each in outputs]
+    picked = _picked(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
+    failure = (1 - confidence) / (2 * len(picked))
+    rest = scores[0][half:], scores[1][half:]
+    events = tuple(_counted(level, above, *rest, failure) for level, above in picked)
+    return MonteCarloAudit(events, delta, confidence, n_runs, claim)
+
+
+def _picked(
+    first: FloatArray, second: FloatArray, claim: Claim | None, delta: float, failure: float
+) -> list[tuple[float, bool]]:
+    """Levels and sides of the best events for ε, for μ and against the claim."""
+    levels = _levels(np.concatenate([first, second]))
+    # Stricter than the count to come: the best of many rare events is mostly luck.
+    strict = failure / _STRICTER
+    sides = [errors(levels, above, first, second, strict) for above in (True, False)]
+    false, miss = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    worth = [epsilons(false, miss, delta), mus(false, miss)]
+    if claim is not None:
+        spread = np.sqrt((false * (1 - false) + miss * (1 - miss)) / len(first) + 1e-12)
+        worth.append(_margins(claim, false, miss) / spread)
+    best = dict.fromkeys(int(np.argmax(each)) for each in worth)
+    return [(float(levels[i % len(levels)]), i < len(levels)) for i in best]
+
+
+def _levels(scores: FloatArray) -> FloatArray:
+    """Quantiles, and the scores next to them: an atom must fit on either side of a level."""
+    values, counts = np.unique(scores, return_counts=True)
+    places = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
+    beside = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
+    return np.asarray(values[beside])
+
+
+def _counted(
+    level: float, above: bool, first: FloatArray, second: FloatArray, failure: float
+) -> Event:
+    false, miss = errors(np.array([level]), above, first, second, failure)
+    return Event(level, above, float(false[0]), float(miss[0]))
+
+
+def _margins(claim: Claim, false: FloatArray, miss: FloatArray) -> FloatArray:
+    """How far events' errors are below what the claim allows; > 0 contradicts it."""
+    curve = claim if isinstance(claim, TradeOff) else claim.tradeoff
+    return np.asarray(np.maximum(curve(false) - miss, curve(miss) - false))
+
+
+def _outputs(
+    mechanism: Callable[..., Any],
+    data: Any,
+    n_runs: int,
+    rng: np.random.Generator,
+    batched: bool,
+) -> FloatArray:
+    if batched:
+        found = np.asarray(mechanism(data, rng, n_runs), dtype=float)
+        if found.ndim == 0 or len(found) != n_runs:
+            raise ValueError(
+                f"a batched mechanism must return {n_runs} outputs along its first axis, got "
+                f"shape {found.shape}"
+            )
+        return found
+    runs = [np.asarray(mechanism(data, rng), dtype=float) for _ in range(n_runs)]
+    shapes = {run.shape for run in runs}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"outputs must all have one shape, got {sorted(shapes)[:3]}: let the mechanism return "
+            "a summary of fixed length"
+        )
+    return np.stack(runs)
+
+
+def _scores(statistic: Statistic, outputs: FloatArray) -> FloatArray:
+    scores = np.asarray(statistic(outputs), dtype=float)
+    if scores.shape != (len(outputs),):
+        raise ValueError(
+            f"statistic must map {len(outputs)} outputs to as many scores, got {scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError("scores must be finite: let the mechanism or statistic map NaN to numbers")
+    return scores
+
+
+def _check(n_runs: int, delta: float, confidence: float) -> None:
+    if not n_runs >= _FEWEST_RUNS:
+        raise ValueError(f"n_runs must be at least {_FEWEST_RUNS}, got {n_runs!r}")
+    check_delta(delta)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+
+
+def _down(value: float) -> str:
+    """Print a lower bound, rounded down."""
+    return f"{math.floor(value * 1000) / 1000:g}" if math.isfinite(value) else "inf"

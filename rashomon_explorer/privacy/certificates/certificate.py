@@ -1,0 +1,86 @@
+"""What one theorem says of one law or path, or why it says nothing."""
+
+import math
+from dataclasses import dataclass
+
+from rashomon_explorer.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A theorem applied to public numbers.
+
+    Parameters
+    ----------
+    name : str
+        Key in the registry.
+    title : str
+        What it says, in words.
+    source : str
+        Theorem and paper, or "own derivation" with the page that has the proof.
+    guarantee : Guarantee or None
+        Of all draws or chains together; None where the theorem does not apply.
+    applies : bool
+        Whether its conditions hold.
+    why : str
+        Why it does or does not apply, with the numbers.
+    printed : bool, default=False
+        Whether the constants are those that a paper prints and that do not hold. Such a
+        certificate has no guarantee; it is there to be shown beside the sound ones.
+
+    Raises
+    ------
+    ValueError
+        If a guarantee is given where the theorem does not apply or its constants are unsound, or
+        is missing where it applies.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.guarantee import pure
+    >>> one = Certificate("oscillation", "a title", "a theorem", pure(0.5), True, "always")
+    >>> one.usable, one.epsilon(0.0)
+    (True, 0.5)
+    """
+
+    name: str
+    title: str
+    source: str
+    guarantee: Guarantee | None
+    applies: bool
+    why: str
+    printed: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep what is not proved from being charged."""
+        if (self.guarantee is not None) != (self.applies and not self.printed):
+            raise ValueError(
+                f"certificate {self.name!r} must have a guarantee exactly if it applies and its "
+                f"constants are sound, got applies={self.applies}, printed={self.printed}, "
+                f"guarantee={self.guarantee!r}"
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be charged: it applies, is sound, and promises something."""
+        return self.guarantee is not None and self.guarantee.holds
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε at δ, infinite where it is not usable.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is out of range.
+        """
+        return self.guarantee.epsilon(delta) if self.guarantee is not None else math.inf
+
+
+def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:
+    """Build a certificate that does not apply, and say why.
+
+    Examples
+    --------
+    >>> refused("localised", "a title", "a theorem", "m = 0").usable
+    False
+    """
+    return Certificate(name, title, source, None, False, why, printed)

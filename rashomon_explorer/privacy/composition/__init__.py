@@ -1,0 +1,21 @@
+"""How guarantees add up: one law drawn many times, Rényi curves, and every sum side by side."""
+
+from rashomon_explorer.privacy.composition.rdp import rdp
+from rashomon_explorer.privacy.composition.repeated import (
+    affordable_repeated_eta,
+    repeated_bounded_range,
+)
+from rashomon_explorer.privacy.composition.report import (
+    Sum,
+    composition_report,
+    least_epsilon,
+)
+
+__all__ = [
+    "Sum",
+    "affordable_repeated_eta",
+    "composition_report",
+    "least_epsilon",
+    "rdp",
+    "repeated_bounded_range",
+]

@@ -1,0 +1,91 @@
+"""What a run costs beyond what was charged for it, when more of it is to be shown."""
+
+import math
+from fractions import Fraction
+
+from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.charge import LedgerEntry
+from rashomon_explorer.privacy.guarantee import Guarantee
+
+
+def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
+    """Price that makes a charge that was started into the price of all that its run may show.
+
+    In every notion the two add up to at least the whole: ε of pure DP, ρ of zCDP, μ² of Gaussian
+    DP. It is sound while nobody has seen anything of the run: then the run may as well take place
+    now, under the whole price, and what was charged before was paid in advance. Once something
+    was seen, whether the rest is bought may depend on it, and no sum of the two prices is known
+    to cover that; so a committed charge is refused.
+
+    Parameters
+    ----------
+    whole : Guarantee
+        Of everything that the run may show from now on.
+    entry : LedgerEntry
+        The run's charge.
+
+    Returns
+    -------
+    Guarantee
+        A price, and not the guarantee of anything by itself.
+
+    Raises
+    ------
+    LedgerError
+        If the charge was not started, or is committed or voided.
+    ValueError
+        If one of the two has a δ of its own.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp
+    >>> entry = LedgerEntry(1, "", "", "", {}, gdp(mu=0.6), "started")
+    >>> rest_of(gdp(mu=1.0), entry).mu
+    0.8
+    """
+    _check(whole, entry)
+    part = entry.guarantee
+    return Guarantee(
+        whole.notion,
+        theorem=f"rest of charge {entry.id}, which it makes into: {whole.theorem}",
+        assumptions=(*whole.assumptions, f"counts only together with charge {entry.id}"),
+        pure_epsilon=_rest(whole.pure_epsilon, part.pure_epsilon),
+        rho=_rest(whole.rho, part.rho),
+        mu=_root_rest(whole.mu, part.mu),
+        seeded=whole.seeded,
+    )
+
+
+def _check(whole: Guarantee, entry: LedgerEntry) -> None:
+    if entry.state == "reserved":
+        raise LedgerError(
+            f"charge {entry.id} was not started: void it and reserve the whole price instead"
+        )
+    if entry.state != "started":
+        raise LedgerError(
+            f"charge {entry.id} was {entry.state}: what it paid for may have been seen, and a "
+            "price that depends on it is not covered. Run again, and charge everything that is "
+            "to be shown before anything is"
+        )
+    if any(g.approximate_epsilon or g.approximate_delta for g in (whole, entry.guarantee)):
+        raise ValueError("a price with a δ of its own cannot be extended: reserve it in full")
+
+
+def _rest(whole: float, part: float) -> float:
+    """Least double above whole − part; infinite where the whole is."""
+    if whole == math.inf or part >= whole:
+        return math.inf if whole == math.inf else 0.0
+    missing = Fraction(whole) - Fraction(part)
+    rest = float(missing)
+    return rest if Fraction(rest) >= missing else math.nextafter(rest, math.inf)
+
+
+def _root_rest(whole: float, part: float) -> float:
+    """Least double or so above √(whole² − part²)."""
+    if whole == math.inf or part >= whole:
+        return math.inf if whole == math.inf else 0.0
+    missing = Fraction(whole) ** 2 - Fraction(part) ** 2
+    rest = math.sqrt(missing)
+    while Fraction(rest) ** 2 < missing:
+        rest = math.nextafter(rest, math.inf)
+    return rest

@@ -1,0 +1,262 @@
+"""What is learnt from rows costs the guarantee of all that is fitted to them."""
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from rashomon_explorer import (
+    Ledger,
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonRegressor,
+    load_csv,
+    privacy_leaks,
+)
+from rashomon_explorer.exceptions import CuratorOnlyError, PrivacyLeakWarning
+from rashomon_explorer.leaks import leak_of, mark
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+LEARNT = "bounds were learnt from the rows"
+learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
+
+
+def model(kind: Any = RashomonClassifier, **settings: Any) -> Any:
+    return kind(n_draws=2, random_state=0, **settings)
+
+
+def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
+    """Why there is no guarantee: the price of a draw counts on one record moving one row."""
+    rows = np.linspace(-1, 1, 50)[:, None]
+    other = rows.copy()
+    other[-1] = 50.0
+    values = [np.sign(rows[:, 0])] * 2
+    moved = {}
+    for bounds in [(-1, 1), "learn"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            tables = [
+                np.asarray(PublicBoundsScaler(bounds).fit_transform(X)) for X in (rows, other)
+            ]
+        theta = np.array([3.0, 0.0])[:, None]
+        losses = [
+            Problem(X, y, loss="logistic", radius=4.0, row_norm=1.0).value(theta)[0]
+            for X, y in zip(tables, values, strict=True)
+        ]
+        moved[str(bounds)] = abs(losses[0] - losses[1])
+    promised = Problem(rows, values[0], loss="logistic", radius=4.0, row_norm=1.0)
+    most = (np.logaddexp(0, 4 * promised.row_bound) - np.logaddexp(0, -4 * promised.row_bound)) / 50
+    assert moved["(-1, 1)"] <= most < moved["learn"]
+
+
+def test_learning_warns_and_the_scaler_says_it(X: FloatArray) -> None:
+    scaler = PublicBoundsScaler("learn")
+    with pytest.warns(PrivacyLeakWarning, match="learnt from the rows, so that no privacy"):
+        scaler.fit(X)
+    assert scaler.learnt_bounds_ and not scaler.guarantee_.holds
+    assert str(scaler.guarantee_) == f"no guarantee: {LEARNT}"
+    scaled = scaler.transform(X)
+    assert np.allclose(np.abs(scaled).max(axis=0), 1 / np.sqrt(X.shape[1]))
+    declared = PublicBoundsScaler().fit(X)
+    assert not declared.learnt_bounds_ and declared.guarantee_.epsilon(0.0) == 0.0
+    assert type(declared.transform(X)) is np.ndarray and leak_of(declared.transform(X)) == ""
+
+
+def test_a_constant_column_has_no_bounds_to_learn(frame: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"column 'debt' is constant.*declare them"):
+        PublicBoundsScaler("learn").fit(frame.assign(debt=1.0))
+    with pytest.raises(ValueError, match="'bounds' parameter"):
+        PublicBoundsScaler("guess").fit(frame)
+
+
+@learns
+@pytest.mark.parametrize("output", ["default", "pandas"])
+@pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
+def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
+    kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, tmp_path: Path
+) -> None:
+    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
+    scaler = PublicBoundsScaler("learn").set_output(transform=output)
+    pipe = make_pipeline(scaler, model(kind, ledger=ledger))
+    with pytest.warns(PrivacyLeakWarning, match="the ledger is not charged"):
+        pipe.fit(frame, labels)
+    fitted = pipe[-1]
+    assert str(fitted.guarantee_) == f"no guarantee: {LEARNT}"
+    assert fitted.guarantee_.epsilon(0.9) == np.inf
+    with pytest.raises(CuratorOnlyError, match=f"cannot be released: no guarantee: {LEARNT}"):
+        fitted.rashomon_set_.release()
+    assert ledger.entries() == [] and ledger.spent() == 0.0
+    pipe.set_params(publicboundsscaler__bounds=(-1, 1)).fit(frame, labels)
+    assert fitted.guarantee_.holds and len(ledger.entries()) == 1
+
+
+@learns
+def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.DataFrame) -> None:
+    scaler = PublicBoundsScaler("learn")
+    rows = scaler.fit_transform(X)
+    table = clone(scaler).set_output(transform="pandas").fit_transform(frame)
+    for kept in (
+        *(rows[3:], rows[[1, 2]], rows[:, :1], rows.copy(), 2 * rows, rows.astype("float32")),
+        *(np.hstack([X, rows]), np.vstack([rows, X]), np.concatenate([X, X, rows[:1]])),
+        *(np.split(rows, 2)[0], pickle.loads(pickle.dumps(rows)), train_test_split(rows)[0]),
+        *(table.iloc[3:], table[["age"]], table.copy(), pickle.loads(pickle.dumps(table))),
+        *(train_test_split(table)[0], 2 * table),
+        PublicBoundsScaler().fit_transform(rows),
+        PublicBoundsScaler().set_output(transform="pandas").fit_transform(table),
+        pickle.loads(pickle.dumps(scaler.fit(X))).transform(X),
+    ):
+        assert leak_of(kept) == LEARNT
+    assert np.array_equal(pickle.loads(pickle.dumps(rows)), rows)
+    assert leak_of(X, None, [1.0], "text") == leak_of(mark([1.0], "lost")) == ""
+    assert leak_of(mark(X, "a"), mark(X, "b"), mark(X, "a")) == "a; b"
+    assert leak_of(X) == ""  # another array of the same numbers is not marked with them
+
+
+@learns
+@pytest.mark.parametrize(
+    "joined",
+    [
+        FeatureUnion([("raw", "passthrough"), ("scaled", PublicBoundsScaler("learn"))]),
+        ColumnTransformer(
+            [("a", PublicBoundsScaler(), [0]), ("b", PublicBoundsScaler("learn"), [1, 2])]
+        ),
+        FunctionTransformer(PublicBoundsScaler("learn").fit_transform),
+    ],
+)
+def test_the_mark_goes_through_joins(joined: Any, X: FloatArray, labels: FloatArray) -> None:
+    fitted = make_pipeline(joined, model()).fit(X, labels)[-1]
+    assert not fitted.guarantee_.holds
+
+
+@learns
+def test_a_search_and_its_best_have_none_either(X: FloatArray, labels: FloatArray) -> None:
+    pipe = Pipeline([("scale", PublicBoundsScaler("learn")), ("draw", model())])
+    search = GridSearchCV(pipe, {"draw__psi": [0.01, 0.05]}, cv=2, error_score="raise")
+    search.fit(X, labels)
+    assert not search.best_estimator_[-1].guarantee_.holds
+    assert privacy_leaks(search) == [
+        "GridSearchCV: settings are chosen by scores on the rows",
+        "estimator.scale: PublicBoundsScaler: bounds are learnt from the rows",
+    ]
+
+
+def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
+    path = tmp_path / "loans.csv"
+    path.write_text("age,owed\n" + "\n".join(f"{20 + k},{k * k % 7}" for k in range(60)))
+    with pytest.warns(PrivacyLeakWarning):
+        data = load_csv(path, target="owed", task="regression", learn_bounds=True)
+    draw = model(RashomonRegressor, target_bounds=data.target_bounds)
+    train, _, target, _ = train_test_split(data.X, data.y, random_state=0)
+    fitted = make_pipeline(PublicBoundsScaler(data.bounds), draw).fit(train, target)[-1]
+    assert str(fitted.guarantee_) == f"no guarantee: {LEARNT}"
+    rows = PublicBoundsScaler([*data.bounds.values()]).fit_transform(train.to_numpy())
+    assert not draw.fit(rows, target).guarantee_.holds  # the targets were mapped by learnt bounds
+    assert draw.fit(rows, target.to_numpy()).guarantee_.holds  # the mark was taken off by hand
+
+
+def test_other_learning_steps_take_the_mark_off_but_are_found_by_asking() -> None:
+    """The limit that the documentation names."""
+    rows = mark(np.eye(3), "learnt")
+    assert leak_of(StandardScaler().fit_transform(rows)) == ""
+    pipe = make_pipeline(PublicBoundsScaler("learn"), StandardScaler(), RashomonClassifier())
+    assert len(privacy_leaks(pipe)) == 2
+
+
+@learns
+def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
+    class Plain:
+        """Stands for a frame of polars, which has no attributes."""
+
+    class Odd(PublicBoundsScaler):
+        def transform(self, X: Any) -> Any:
+            return Plain()
+
+    assert isinstance(Odd((-1, 1)).fit(X).transform(X), Plain)
+    with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were learnt"):
+        Odd("learn").fit(X).transform(X)
+
+
+class Mine(Normalizer):
+    """Inherits from a step that is known, and need not be one."""
+
+
+PUBLIC = [
+    RashomonClassifier(),
+    make_pipeline(PublicBoundsScaler({"age": (0, 1)}), Normalizer(), RashomonRegressor()),
+    make_pipeline("passthrough", FunctionTransformer(np.log1p), RashomonClassifier()),
+    ColumnTransformer(
+        [
+            ("levels", OneHotEncoder(categories=[["a", "b"]]), ["kind"]),
+            ("filled", SimpleImputer(strategy="constant", keep_empty_features=True), ["age"]),
+            ("dropped", "drop", make_column_selector(dtype_include=object)),
+        ],
+        remainder=PublicBoundsScaler((0, 1)),
+    ),
+    TransformedTargetRegressor(RashomonRegressor(), transformer=PublicBoundsScaler((0, 9))),
+]
+
+LEAKY = [
+    (make_pipeline(StandardScaler(), RashomonClassifier()), "standardscaler: StandardScaler is"),
+    (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are learnt"),
+    (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
+    (FunctionTransformer(np.matmul), "sees all rows at once"),
+    (ColumnTransformer([("c", OneHotEncoder(), [0])]), "c: OneHotEncoder: categories are learnt"),
+    (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are learnt"),
+    (SimpleImputer(strategy="constant"), "fills in, drops or indicates"),
+    (ColumnTransformer([], remainder=MinMaxScaler()), "remainder: MinMaxScaler is not known"),
+    (
+        ColumnTransformer([("c", "passthrough", lambda X: X.columns[X.var() > 1])]),
+        "columns are chosen by a function",
+    ),
+    (FeatureUnion([("u", make_pipeline(Mine()))]), "u.mine: Mine is not known"),
+    (TransformedTargetRegressor(RashomonRegressor(), func=np.log), "sees all targets at once"),
+    (TransformedTargetRegressor(RashomonRegressor(), transformer=StandardScaler()), "transformer:"),
+]
+
+
+@pytest.mark.parametrize("estimator", PUBLIC, ids=lambda e: type(e).__name__)
+def test_nothing_is_said_of_public_steps(estimator: Any) -> None:
+    assert privacy_leaks(estimator) == []
+
+
+@pytest.mark.parametrize(("estimator", "said"), LEAKY, ids=lambda x: type(x).__name__)
+def test_each_step_that_may_learn_is_named(estimator: Any, said: str) -> None:
+    (leak,) = privacy_leaks(estimator)
+    assert said in leak
+
+
+def test_ones_own_transformer_can_be_vouched_for() -> None:
+    assert privacy_leaks(make_pipeline(Mine(), RashomonClassifier()), public=[Mine]) == []
+
+
+def test_labels_that_are_found_are_said_to_be_public(X: FloatArray, labels: FloatArray) -> None:
+    found, declared = model().fit(X, labels), model(classes=[0, 1]).fit(X, labels)
+    assert "the labels that occur in y are public" in found.guarantee_.assumptions
+    assert "the labels that occur in y are public" not in declared.guarantee_.assumptions
+
+
+def test_a_regressor_never_looks_for_the_range_of_its_targets(X: FloatArray) -> None:
+    """Targets beyond the declared range are held at it: no value moves what the others became."""
+    targets = np.clip(X[:, 0], -1, 1)
+    beyond = targets.copy()
+    targets[0], beyond[0] = 1.0, 1e6
+    one, other = (model(RashomonRegressor).fit(X, y).rashomon_set_.coef for y in (targets, beyond))
+    assert np.array_equal(one, other)

@@ -1,0 +1,212 @@
+"""Every sampler that claims a guarantee, run on neighbours: one entry a sampler in ``CASES``."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.network import NetworkTarget
+from rashomon_explorer.privacy import Guarantee, plan, plan_path
+from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import (
+    ExactSampler,
+    FiniteGridSampler,
+    GridWalkSampler,
+    IteratedSampler,
+    LangevinSampler,
+    OutputPerturbationSampler,
+    PlannedPath,
+    RegularisedSampler,
+)
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.samplers.drift import drift_of
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
+
+ETA = 2.0
+# One row, and the opposite one: no other rows are left to hide what a record can do.
+ONE, OPPOSITE = ((1.0, 1.0),), ((-1.0, 1.0),)
+TWO, MIXED = ONE * 2, (*OPPOSITE, *ONE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism, what it claims, and a claim too bold for it, of a too small sensitivity.
+
+    ``mechanism(records, rng, size)`` returns independent outputs.
+    """
+
+    mechanism: Callable[..., Any]
+    claim: Guarantee
+    bold: Guarantee | TradeOff
+    neighbours: tuple[Any, Any] = (ONE, OPPOSITE)
+    statistic: Callable[..., Any] | None = None
+    n_runs: int = 20_000
+
+
+def problem_of(records, loss="hinge", radius=1.0, **settings):
+    x, y = np.array(records).T
+    return Problem(x[:, None], y, loss=loss, radius=radius, intercept=False, **settings)
+
+
+def _independent(sampler, loss="logistic", psi=0.01, n_runs=20_000, bold=ETA / 3):
+    """A sampler of the Gibbs law: draws are independent, so that one call runs many times."""
+    bought = plan(1, 1, psi, loss=loss, radius=1.0, row_norm=1.0, epsilon=ETA)
+
+    def mechanism(records, rng, size):
+        target = GibbsTarget(problem_of(records, loss), bought.beta, psi)
+        return collect(sampler, target, size, rng).coef
+
+    claim = sampler.guarantee(bought)
+    return Case(mechanism, claim, BoundedRange(bold), n_runs=n_runs)
+
+
+def _one_model(sampler, **settings):
+    """A mechanism that returns one model a call."""
+
+    def mechanism(records, rng, size):
+        problem = problem_of(records, "squared", **settings)
+        return np.array([sampler.draw(problem, rng) for _ in range(size)])
+
+    public = problem_of(ONE, "squared", **settings)
+    bold = replace(sampler, epsilon=sampler.epsilon / 50).certificate(public)
+    return Case(mechanism, sampler.certificate(public), bold, n_runs=400)
+
+
+def path_case(
+    loss="hinge",
+    psi=0.0,
+    threshold="hard",
+    mu=2.0,
+    n_steps=8,
+    time=0.05,
+    ridge=0.0,
+    neighbours=(ONE, OPPOSITE),
+    start=None,
+    **settings,
+):
+    """Chains of linear models whose path costs μ; a call runs one a chain."""
+
+    def target(records, beta):
+        problem = problem_of(records, loss, radius=3.0, ridge=ridge)
+        return GibbsTarget(problem, beta, psi, threshold)
+
+    sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
+    unit = replace(sampler, release="path").certificate(target(neighbours[0], 1.0)).mu
+    return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
+
+
+def network_case(mu=2.0, n_steps=8, time=0.05, batch_size=None):
+    """Chains of networks with one hidden unit."""
+
+    def target(records, beta):
+        x, y = np.array(records).T
+        return NetworkTarget(x[:, None], y, beta, hidden=1, clip=0.5)
+
+    neighbours = TWO, (*TWO[1:], (1.0, -1.0))
+    sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, batch_size=batch_size)
+    unit = sampler.certificate(target(TWO, 1.0)).mu
+    return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
+
+
+def _chains(sampler, target, neighbours):
+    last = sampler.release == "last"
+
+    def mechanism(records, rng, size):
+        chains = replace(sampler, n_chains=size)
+        if last:
+            *_, batch = chains.batches(target(records), KnownOrder(rng))
+            return batch.theta.T
+        return np.stack([s.T for s in chains.states(target(records), KnownOrder(rng))], axis=1)
+
+    claim = sampler.certificate(target(neighbours[0]))
+    bold = replace(claim, mu=claim.mu / 2, rho=claim.rho / 4)
+    score = None if last else _path_score(sampler, *map(target, neighbours))
+    return Case(mechanism, claim, bold, neighbours, score)
+
+
+class KnownOrder:
+    """A generator whose permutations are known: a path of batches is priced as if they were."""
+
+    def __init__(self, rng):
+        self.standard_normal = rng.standard_normal
+
+    @staticmethod
+    def permutation(n):
+        return np.arange(n)
+
+
+def _path_score(sampler, first, second):
+    """Log-likelihood ratio of paths (k, N, p), but for steps that end on the domain's boundary."""
+
+    def drift(target):
+        settings = {"batch_size": sampler.batch_size, "lazy": False}
+        return drift_of(target, precision=sampler.precision, **settings)
+
+    def score(paths):
+        drifts = [drift(target) for target in (first, second)]
+        runs = [each.run(KnownOrder(np.random.default_rng(0))) for each in drifts]
+        origin = np.zeros(paths.shape[2]) if sampler.start is None else np.array(sampler.start)
+        states = np.concatenate([np.repeat(origin[None, None], len(paths), axis=0), paths], axis=1)
+        total = np.zeros(len(paths))
+        for here, there in itertools.pairwise(states.swapaxes(0, 1)):
+            off = [there.T - here.T + sampler.step_size * run(here.T) for run in runs]
+            gain = (off[0] ** 2 - off[1] ** 2).sum(axis=0) / (4 * sampler.step_size)
+            total += gain
+        return total
+
+    return score
+
+
+def _planned_path():
+    """A plan's chains; the last state of each, rounded, for the price of its path."""
+    bought = plan_path(
+        1, 1, 0.0, loss="squared", radius=1.0, row_norm=1.0, epsilon=8.0, delta=1e-3, max_steps=50
+    )
+
+    def mechanism(records, rng, size):
+        many = replace(bought, n_draws=size)
+        target = GibbsTarget(problem_of(records, "squared"), many.beta, many.psi, many.threshold)
+        return collect(PlannedPath(many), target, size, rng).coef
+
+    claim = PlannedPath(bought).guarantee(bought)
+    return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
+
+
+CASES: dict[str, dict[str, Callable[[], Case]]] = {
+    "exact": {
+        loss: (lambda loss=loss: _independent(ExactSampler(), loss))
+        for loss in ("logistic", "squared", "smoothed_hinge")
+    },
+    "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
+    "grid_walk": {
+        "logistic": lambda: _independent(
+            GridWalkSampler(accuracy=1.0, n_chains=4000), n_runs=4000, bold=ETA / 6
+        )
+    },
+    "iterated": {"": lambda: _one_model(IteratedSampler(8.0, n_stages=2), ridge=1.0)},
+    "output_perturbation": {"": lambda: _one_model(OutputPerturbationSampler(8.0), ridge=1.0)},
+    "regularised": {"": lambda: _one_model(RegularisedSampler(8.0))},
+    "langevin": {
+        "no threshold": path_case,
+        # At 0.92 one neighbour is beyond its threshold with slope 1, and the other inside.
+        "hard": lambda: path_case(
+            psi=0.05, start=(0.92,), time=1e-5, neighbours=(ONE * 4, (*OPPOSITE, *ONE * 3))
+        ),
+        "smooth": lambda: path_case("smoothed_hinge", 0.02, SmoothThreshold(0.25)),
+        "gaussian": lambda: path_case(psi=0.05, threshold=GaussianThreshold(0.2, n_samples=4)),
+        "batches": lambda: path_case(batch_size=1, neighbours=(MIXED, TWO)),
+        "single precision": lambda: path_case("smoothed_hinge", precision="single"),
+        "ridge": lambda: path_case("smoothed_hinge", ridge=0.1),
+        "last state": lambda: path_case("smoothed_hinge", ridge=0.1, release="last"),
+        "last state, smooth": lambda: path_case(
+            "smoothed_hinge", 0.02, SmoothThreshold(0.25), release="last"
+        ),
+        "network": network_case,
+        "network, batches": lambda: network_case(batch_size=1),
+        "plan": _planned_path,
+    },
+}

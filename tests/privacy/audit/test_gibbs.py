@@ -1,0 +1,225 @@
+"""Exact audits of Gibbs laws in one or two dimensions, over all neighbours of a few records."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.losses import ALL_LOSSES, SoftmaxLoss
+from rashomon_explorer.privacy import audit, bounded_range, plan
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import FiniteGridSampler, RegularisedSampler
+from rashomon_explorer.samplers.grids.integer_law import IntegerLaw
+from rashomon_explorer.samplers.narrowing.regularised import RidgedProblem
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import SmoothThreshold
+
+# Extreme records, a middling one, and one that says nothing: (x, y).
+BINARY = [(1.0, 1.0), (-1.0, 1.0), (0.4, 1.0), (0.0, 1.0)]
+NUMBERS = [(1.0, 1.0), (-1.0, 1.0), (1.0, 0.0), (0.3, -1.0), (0.0, 1.0)]
+RECORDS = {
+    "logistic": BINARY,
+    "hinge": BINARY,
+    "smoothed_hinge": BINARY,
+    "squared": NUMBERS,
+    "absolute": NUMBERS,
+    "softmax": [(1.0, 0.0), (1.0, 1.0), (1.0, 2.0), (-1.0, 0.0)],
+}
+# With radius 1 opposite rows attain the squared loss's oscillation; with 1.5 it takes two columns.
+PROBLEMS = [
+    ("logistic", 4.0),
+    ("logistic", 0.5),
+    ("squared", 1.0),
+    ("squared", 1.5),
+    ("hinge", 2.0),
+    ("smoothed_hinge", 2.0),
+    ("absolute", 1.0),
+]
+ATTAINED = [("logistic", 4.0), ("logistic", 0.5), ("squared", 1.0)]
+POINTS = np.linspace(-1, 1, 1001)[None, :]
+
+
+def test_every_loss_has_records():
+    assert set(RECORDS) == set(ALL_LOSSES)
+
+
+def problem_of(records, loss, radius, **settings):
+    x, y = np.array(records).T
+    return Problem(x[:, None], y, loss=loss, radius=radius, intercept=False, **settings)
+
+
+def planned(loss, radius, n, psi, epsilon):
+    return plan(n, 1, psi, loss=loss, radius=radius, row_norm=1.0, epsilon=epsilon)
+
+
+def worst(loss, radius, n, psi, epsilon, log_weights=None, key=lambda found: found.range):
+    """The worst neighbours; the range is at least as large as any |log ratio|."""
+    bought = planned(loss, radius, n, psi, epsilon)
+
+    def gibbs(problem, bought):
+        return GibbsTarget(problem, bought.beta, bought.psi).log_density(POINTS * radius)
+
+    def law(records):
+        return (log_weights or gibbs)(problem_of(records, loss, radius), bought)
+
+    return audit.search(law, audit.discrete, RECORDS[loss], n, key=key).audit
+
+
+@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
+@pytest.mark.parametrize("psi", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize(("n", "epsilon"), [(2, 0.5), (3, 4.0)])
+def test_no_neighbours_differ_by_more_than_the_price(loss, radius, psi, n, epsilon):
+    found = worst(loss, radius, n, psi, epsilon)
+    assert found.violations(bounded_range(eta=epsilon)) == ()
+    assert found.range > 0.3 * epsilon
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.1])
+def test_several_classes(psi):
+    """Three classes of one feature: two parameters."""
+    axis = np.linspace(-1, 1, 61)
+    square = np.array(list(itertools.product(axis, axis))).T
+    points = square[:, np.linalg.norm(square, axis=0) <= 1]
+    bought = plan(3, 2, psi, loss=SoftmaxLoss(3), radius=1.0, row_norm=1.0, epsilon=3.0)
+
+    def law(records):
+        problem = problem_of(records, SoftmaxLoss(3), 1.0)
+        return GibbsTarget(problem, bought.beta, psi).log_density(points)
+
+    found = audit.search(law, audit.discrete, RECORDS["softmax"], 3, key=lambda a: a.range).audit
+    assert found.violations(bounded_range(eta=3.0)) == ()
+    assert found.range > 2.0
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_smooth_threshold_costs_the_same(loss):
+    def smooth(problem, bought):
+        target = GibbsTarget(problem, bought.beta, bought.psi, SmoothThreshold(width=0.02))
+        return target.log_density(POINTS * 2.0)
+
+    found = worst(loss, 2.0, 3, 0.05, 4.0, log_weights=smooth)
+    assert found.violations(bounded_range(eta=4.0)) == ()
+
+
+@pytest.mark.parametrize(("loss", "radius"), ATTAINED)
+def test_the_range_is_attained(loss, radius):
+    assert worst(loss, radius, 3, 0.0, 4.0).range > 4.0 * (1 - 1e-5)
+
+
+@pytest.mark.parametrize(("loss", "radius"), ATTAINED)
+@pytest.mark.parametrize("psi", [0.0, 0.01])
+def test_the_whole_price_is_attained(loss, radius, psi):
+    """Many rows that agree, one that leaves them: both laws sit at one end of the ball."""
+    n = 60
+    bought = planned(loss, radius, n, psi, 60.0)
+    agree = [(1.0, 1.0)] * n
+    first, second = (
+        GibbsTarget(problem_of(records, loss, radius), bought.beta, psi).log_density(
+            POINTS * radius
+        )
+        for records in (agree, [(-1.0, 1.0), *agree[1:]])
+    )
+    found = audit.discrete(first, second)
+    assert 0.9 * 60 < found.max_log_ratio
+    assert found.within(bounded_range(eta=60.0))
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.05])
+def test_with_an_intercept(psi):
+    """Two dimensions: the whole row (x, 1) is priced, not only x."""
+    n, radius = 3, 3.0
+    bought = plan(n, 2, psi, radius=radius, row_norm=np.hypot(1.0, 1.0), epsilon=30.0)
+    corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)]
+
+    def target(records):
+        x, y = np.array(records).T
+        return GibbsTarget(Problem(x[:, None], y, radius=radius), bought.beta, psi)
+
+    def compare(first, second):
+        both = first.log_density, second.log_density
+        return audit.exact(*both, box=[(-radius, radius)] * 2, points=101)
+
+    found = audit.search(target, compare, corners, n, key=lambda each: each.range).audit
+    assert 0.95 < found.range / bought.eta <= 1 + 1e-9
+    assert 0.45 < found.max_log_ratio / bought.eta
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.05])
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
+def test_a_finite_grid_with_integer_weights(psi, loss):
+    points = FiniteGridSampler(spacing=0.05).points(1, problem_of(RECORDS[loss], loss, 1.0).domain)
+
+    def integers(problem, bought):
+        losses = problem.value(points)
+        energy = GibbsTarget(problem, bought.beta, bought.psi).energy(losses - losses.min())
+        return np.log(IntegerLaw(energy).probabilities)
+
+    found = worst(loss, 1.0, 3, psi, 2.0, log_weights=integers)
+    assert found.violations(bounded_range(eta=2.0)) == ()
+    assert found.range > 0.9
+
+
+@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
+@pytest.mark.parametrize("psi", [0.0, 0.01])
+def test_half_the_sensitivity_is_caught(loss, radius, psi):
+    """Negative control: twice the temperature that was paid for."""
+
+    def bold(problem, bought):
+        return GibbsTarget(problem, 2 * bought.beta, psi).log_density(POINTS * radius)
+
+    found = worst(loss, radius, 3, psi, 20.0, log_weights=bold)
+    assert "the range is" in " ".join(found.violations(bounded_range(eta=20.0)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "radius", "factor"),
+    [("logistic", 4.0, 4.0), ("logistic", 0.5, 1.3), ("squared", 1.0, 4.0), ("squared", 1.5, 4.0)],
+)
+def test_a_threshold_relative_to_the_minimum_is_caught(loss, radius, factor):
+    """Negative control: a multiple of the minimum moves by more than one row's share."""
+
+    def relative(problem, bought):
+        level = factor * problem.minimum.value
+        return -bought.beta * np.maximum(problem.value(POINTS * radius), level)
+
+    found = worst(
+        loss, radius, 4, 0.0, 60.0, log_weights=relative, key=lambda each: each.max_log_ratio
+    )
+    assert not found.within(bounded_range(eta=60.0))
+
+
+@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
+def test_drawing_until_a_model_is_in_the_set_is_caught(loss, radius):
+    """Negative control: conditioning on membership, which the rows decide."""
+
+    def conditioned(problem, bought):
+        excess = problem.value(POINTS * radius) - problem.minimum.value
+        law = GibbsTarget(problem, bought.beta, bought.psi).log_density(POINTS * radius)
+        return np.where(excess <= bought.psi, law, -np.inf)
+
+    found = worst(loss, radius, 3, 0.05, 4.0, log_weights=conditioned)
+    assert found.max_log_ratio == np.inf
+    assert found.epsilon(1e-5) > 4.0
+
+
+def test_only_the_features_priced_is_caught():
+    """Negative control of the intercept: without its column the oscillation is too small."""
+    bare = plan(3, 2, 0.0, radius=3.0, row_norm=1.0, epsilon=1.0).oscillation
+    whole = plan(3, 2, 0.0, radius=3.0, row_norm=np.hypot(1.0, 1.0), epsilon=1.0).oscillation
+    edge = 3.0 * np.array([[1.0], [1.0]]) / np.sqrt(2)
+    for_it, against = (Problem([[1.0]] * 3, [y, 1, 1], radius=3.0) for y in (1, -1))
+    difference = [float(against.value(s * edge)[0] - for_it.value(s * edge)[0]) for s in (1, -1)]
+    assert bare < difference[0] - difference[1] <= whole
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
+def test_the_regularised_mechanism(loss):
+    sampler = RegularisedSampler(epsilon=3.0)
+
+    def ridged(problem, bought):
+        chosen = sampler.plan(problem)
+        return -chosen.beta * RidgedProblem(problem, chosen.ridge).value(POINTS)
+
+    found = worst(loss, 1.0, 3, 0.0, 3.0, log_weights=ridged)
+    assert found.violations(bounded_range(eta=3.0)) == ()
+    assert found.range > 1.0

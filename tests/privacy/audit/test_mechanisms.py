@@ -1,0 +1,133 @@
+"""Monte Carlo audits of the code of every sampler, and of any that is added."""
+
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+
+import rashomon_explorer.samplers as samplers
+from rashomon_explorer.privacy import audit, plan, plan_path
+from rashomon_explorer.samplers import (
+    SAMPLERS,
+    ExactSampler,
+    HitAndRunSampler,
+    LangevinSampler,
+    MalaSampler,
+)
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.target import GibbsTarget
+
+from .mechanisms import CASES, Case, problem_of
+
+CONFIDENCE = 0.9999
+SLOW = {"grid_walk", "iterated", "output_perturbation", "regularised"}
+EVERY = [
+    pytest.param(name, kind, marks=[pytest.mark.law] if name in SLOW else [])
+    for name, kinds in CASES.items()
+    for kind in kinds
+]
+
+
+def audited(case: Case, **changes):
+    return audit.monte_carlo(
+        case.mechanism,
+        *case.neighbours,
+        claim=case.claim,
+        n_runs=case.n_runs,
+        statistic=case.statistic,
+        confidence=CONFIDENCE,
+        random_state=0,
+        batched=True,
+        **changes,
+    )
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
+    """The bolder claim is the negative control: a sensitivity of a half or less."""
+    case = CASES[name][kind]()
+    found = audited(case)
+    assert not found.broken, str(found)
+    assert replace(found, claim=case.bold).broken, str(found)
+
+
+@pytest.mark.parametrize("kind", ["no threshold", "hard", "gaussian", "batches", "network"])
+def test_a_paths_price_is_not_far_from_what_it_shows(kind):
+    """The score is the likelihood ratio, and the records do what the sensitivity allows for."""
+    case = CASES["langevin"][kind]()
+    assert audited(case).mu > 0.85 * case.claim.mu
+
+
+def named_samplers():
+    """Names of all sampler classes of the package, those outside the registry too."""
+    classes = filter(is_dataclass, (getattr(samplers, each) for each in samplers.__all__))
+    return {f.default for kind in classes for f in fields(kind) if f.name == "name"}
+
+
+def unaudited(registry):
+    """Registered samplers that claim a guarantee and have no case."""
+    settings = {"radius": 1.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
+    found = set()
+    for name, make in registry.items():
+        bought = (plan_path if name == "langevin" else plan)(10, 2, 0.0, **settings)
+        if make(bought).guarantee(bought).holds and name not in CASES:
+            found.add(name)
+    return found
+
+
+def test_every_sampler_that_claims_a_guarantee_is_audited():
+    assert unaudited(SAMPLERS) == set(), "put a case into CASES, or claim nothing"
+    silent = {"hit_and_run", "mala"}
+    assert named_samplers() - silent == set(CASES), "every sampler needs a case in CASES"
+
+
+def test_a_new_sampler_without_an_audit_is_noticed():
+    """Negative control of the test above."""
+    assert unaudited({**SAMPLERS, "new": lambda plan: ExactSampler()}) == {"new"}
+
+
+@pytest.mark.parametrize("sampler", [HitAndRunSampler(), MalaSampler()])
+def test_references_for_the_curator_claim_nothing(sampler):
+    bought = plan(10, 1, 0.05, radius=1.0, row_norm=1.0, epsilon=1.0)
+    claim = sampler.guarantee(bought)
+    assert not claim.holds
+    assert claim.epsilon(0.5) == np.inf
+
+
+def test_a_step_tuned_on_the_rows_is_caught():
+    """Negative control: a step of 0.02/(β·curvature of these rows), priced for public bounds."""
+    beta, target = 0.5, {}
+    for x in (1.0, 0.4):
+        target[x] = GibbsTarget(problem_of(((x, 0.0),), "squared", radius=3.0), beta, 0.0)
+
+    def path(x, rng, size, curvature=None):
+        bend = target[x].problem.hessian(np.zeros(1))[0, 0] if curvature is None else curvature
+        sampler = LangevinSampler(0.02 / (beta * bend), n_steps=2, n_chains=size)
+        return np.stack([s[0] for s in sampler.states(target[x], rng)], axis=1)
+
+    def public(x, rng, size):
+        return path(x, rng, size, curvature=1.0)
+
+    claim = LangevinSampler(0.02 / beta, n_steps=2, n_chains=1).certificate(target[1.0])
+    settings = {"claim": claim, "confidence": CONFIDENCE, "random_state": 0, "n_runs": 4000}
+    assert not audit.monte_carlo(public, 1.0, 0.4, batched=True, **settings).broken
+    assert audit.monte_carlo(path, 1.0, 0.4, batched=True, **settings).broken
+
+
+def test_a_threshold_tuned_on_the_rows_is_caught():
+    """Negative control: ψ a multiple of the minimum, which one row of sixty decides."""
+    agree = ((1.0, 1.0),) * 60
+    bought = plan(60, 1, 0.05, loss="squared", radius=1.0, row_norm=1.0, epsilon=1.0)
+
+    def draws(records, rng, size, multiple=None):
+        problem = problem_of(records, "squared")
+        psi = bought.psi if multiple is None else multiple * problem.minimum.value
+        return collect(ExactSampler(), GibbsTarget(problem, bought.beta, psi), size, rng).coef
+
+    def tuned(records, rng, size):
+        return draws(records, rng, size, multiple=100.0)
+
+    for mechanism, broken in ((draws, False), (tuned, True)):
+        neighbours = agree, ((-1.0, 1.0), *agree[1:])
+        case = Case(mechanism, bought.guarantee, bought.guarantee, neighbours)
+        assert audited(case).broken == broken

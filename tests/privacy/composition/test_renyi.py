@@ -1,0 +1,157 @@
+"""Rényi curves: above every pair of laws, added up, and turned into (ε, δ)-DP."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rashomon_explorer.privacy import (
+    Guarantee,
+    adaptive_epsilon,
+    approximate,
+    bounded_range,
+    compose,
+    gdp,
+    no_guarantee,
+    pure,
+    rdp,
+    repeated_bounded_range,
+    zcdp,
+)
+from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.tradeoff import Laplace
+
+ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 12), np.geomspace(2.5, 300, 20)])
+WIDTHS = [1e-6, 0.05, 0.5, 2.0, 9.0, 60.0]
+
+
+def two_valued(eta, t, order):
+    """D_a of the pair with log ratios t and t − η."""
+    high = math.expm1(t - eta) / math.expm1(-eta)
+    with np.errstate(divide="ignore"):
+        logs = np.log([high, 1 - high]) + (order - 1) * np.array([t, t - eta])
+    return float(np.logaddexp(*logs)) / (order - 1)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("order", ORDERS[::4])
+def test_bounded_range_is_the_worst_of_two_valued_pairs(width, order):
+    claimed = bounded_range_renyi(width, order)
+    inner = np.concatenate([np.linspace(1e-9, 1 - 1e-9, 4001), 1 - np.geomspace(1e-9, 0.1, 400)])
+    worst = max(two_valued(width, share * width, order) for share in inner)
+    assert claimed >= worst - 1e-14 * max(1, 1 / (order - 1))
+    if width >= 0.05:
+        assert claimed == pytest.approx(worst, rel=1e-4)
+    assert claimed <= min(order * width**2 / 8, width)
+    assert bounded_range_renyi(width / 2, order) < 0.6 * worst
+
+
+def test_a_random_pair_of_bounded_range_has_less():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        second, eta = rng.dirichlet(np.ones(5)), 4 * rng.random()
+        ratio = eta * rng.random(5)
+        ratio -= math.log((second * np.exp(ratio)).sum())
+        for order in (1.2, 3.0, 20.0):
+            found = math.log((second * np.exp(order * ratio)).sum()) / (order - 1)
+            assert found <= bounded_range_renyi(eta, order)
+
+
+@pytest.mark.parametrize("order", ORDERS[::4])
+def test_pure_is_randomised_response(order):
+    for epsilon in (0.05, 1.0, 6.0):
+        high = 1 / (1 + math.exp(-epsilon))
+        logs = [
+            order * math.log(high) + (1 - order) * math.log(1 - high),
+            order * math.log(1 - high) + (1 - order) * math.log(high),
+        ]
+        exact = np.logaddexp(*logs) / (order - 1)
+        assert pure_renyi(epsilon, order) == pytest.approx(min(epsilon, exact), rel=1e-6)
+        assert pure_renyi(epsilon, order) <= min(epsilon, order * epsilon**2 / 2)
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
+def test_every_notion_has_a_curve(order):
+    assert gdp(0.7).renyi(order) == pytest.approx(order * 0.245)
+    assert zcdp(0.2).renyi(order) == pytest.approx(order * 0.2)
+    assert pure(1.0).renyi(order) == pure_renyi(1.0, order)
+    assert bounded_range(1.0).renyi(order) == bounded_range_renyi(1.0, order)
+    draws = repeated_bounded_range(1.0, 5)
+    assert draws.renyi(order) == pytest.approx(5 * bounded_range_renyi(1.0, order))
+    assert bounded_range(1.0).renyi(order) < pure(1.0).renyi(order)
+    assert approximate(1.0, 1e-6).renyi(order) == math.inf
+    assert no_guarantee("chain").renyi(order) == math.inf
+
+
+def test_between_known_orders_a_chord_is_a_bound():
+    truth, known = Laplace(1.3), np.array([1.5, 2.0, 4.0, 16.0])
+    part = rdp(known, [truth.renyi(a) for a in known])
+    for order in (1.01, 1.2, 1.5, 1.8, 3.0, 10.0, 16.0):
+        assert part.renyi(order) >= truth.renyi(order) * (1 - 1e-12)
+    assert part.renyi(2.0) == pytest.approx(truth.renyi(2.0))
+    assert part.renyi(16.1) == math.inf
+
+
+def test_a_dense_curve_of_a_gaussian_is_its_zcdp():
+    orders = 1 + np.geomspace(1e-1, 1e3, 400)
+    part = rdp(orders, orders * 0.5)
+    for delta in (1e-3, 1e-6, 1e-9):
+        assert part.epsilon(delta) == pytest.approx(zcdp(0.5).epsilon(delta), rel=1e-3)
+        assert part.epsilon(delta) > gdp(1.0).epsilon(delta)
+        assert part.delta(part.epsilon(delta)) == pytest.approx(delta, rel=1e-9)
+    assert rdp(orders, orders * 0.25).epsilon(1e-6) < gdp(1.0).epsilon(1e-6)
+    alpha = np.linspace(0, 1, 21)
+    assert np.all(part.tradeoff(alpha) <= gdp(1.0).tradeoff(alpha) + 1e-12)
+    assert part.tradeoff(0.05) > 0.6
+
+
+def test_curves_add_up_at_the_orders_that_are_known():
+    one = rdp([2, 8, 32], [0.2, 0.8, 3.2])
+    total = compose([one, gdp(0.5), one])
+    assert total.orders == ((2.0, 0.65), (8.0, 2.6), (32.0, pytest.approx(10.4)))
+    assert total.rho == math.inf and total.holds
+    assert total.epsilon(1e-6) == pytest.approx(compose([gdp(0.5), one, one]).epsilon(1e-6))
+    assert total.epsilon(1e-6) > one.epsilon(1e-6)
+    beside = compose([one, approximate(0.5, 1e-7)])
+    assert beside.epsilon(1e-6) == pytest.approx(0.5 + one.epsilon(9e-7))
+    shorter = compose([one, rdp([4], [1.0])])
+    assert [order for order, _ in shorter.orders] == [2.0, 4.0]
+    assert not compose([one, no_guarantee("chain")]).holds
+
+
+def test_a_ledger_grants_nothing_for_orders_alone():
+    assert adaptive_epsilon([rdp([2, 8], [0.1, 0.4])], 1e-6) == math.inf
+
+
+@given(st.lists(st.tuples(st.floats(1.001, 500), st.floats(0, 50)), min_size=1, max_size=9))
+@settings(max_examples=40)
+def test_json_keeps_orders_and_leaves_them_out_where_there_are_none(pairs):
+    table = dict(pairs)
+    part = rdp(list(table), list(table.values()))
+    assert Guarantee.from_dict(json.loads(json.dumps(part.to_dict(), allow_nan=False))) == part
+    assert "orders" not in pure(1.0).to_dict()
+    assert str(part).startswith(f"Rényi DP at {len(table)} order")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rdp([1.0, 2.0], [0.1, 0.2]), r"orders must be > 1 and finite, got \[1\.0, 2\.0\]"),
+        (lambda: rdp([2.0, math.inf], [0.1, 0.2]), "orders must be > 1 and finite"),
+        (lambda: rdp([2.0], [-0.1]), r"divergences must be >= 0, got \[-0\.1\]"),
+        (lambda: rdp([2.0], [math.nan]), "divergences must be >= 0"),
+        (lambda: rdp([2.0, 3.0], [0.1]), "the same length"),
+        (lambda: rdp([2.0, 2.0], [0.1, 0.2]), "all be different"),
+        (lambda: rdp([2.0], [math.inf]), "finite at one order"),
+        (lambda: rdp([], []), "finite at one order"),
+        (lambda: pure(1.0).renyi(1.0), r"order must be > 1 and finite, got 1\.0"),
+        (lambda: pure(1.0).renyi(math.nan), "order must be > 1"),
+        (lambda: Guarantee("rdp", "made up", orders=((3.0, 1.0), (2.0, 1.0))), "must increase"),
+    ],
+)
+def test_what_is_no_curve_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

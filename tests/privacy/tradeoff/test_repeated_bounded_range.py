@@ -1,0 +1,177 @@
+"""Independent draws of bounded range: exact, above every pair, below what zCDP proves."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rashomon_explorer.privacy.tradeoff import (
+    BoundedRange,
+    Gaussian,
+    RepeatedBoundedRange,
+    from_dict,
+    repeated_bounded_range,
+)
+from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
+
+ALPHAS = np.concatenate([[0.0], np.logspace(-9, 0, 120)])
+
+
+def coins(eta, count, t, epsilon):
+    """δ(ε) of k pairs with log ratios t and t − η, to fifty digits."""
+    with mpmath.workdps(50):
+        width, t, epsilon = mpmath.mpf(eta), mpmath.mpf(t), mpmath.mpf(epsilon)
+        low = mpmath.expm1(t) / mpmath.expm1(width)
+        terms = []
+        for lower in range(count + 1):
+            loss = count * t - lower * width
+            if loss <= epsilon:
+                break
+            mass = mpmath.binomial(count, lower) * low**lower * (1 - low) ** (count - lower)
+            terms.append(mass * (1 - mpmath.exp(epsilon - loss)))
+        return float(mpmath.fsum(terms))
+
+
+def any_pair(rng, eta, points):
+    """Two laws whose log ratios lie in an interval of width η."""
+    second = rng.dirichlet(np.full(points, rng.choice([0.2, 1.0])))
+    ratio = eta * rng.random(points) ** rng.choice([0.2, 1.0, 5.0])
+    if rng.random() < 0.5:
+        ratio = eta * (ratio > ratio.mean())  # the corners of the family
+    ratio -= math.log((second * np.exp(ratio)).sum())
+    return second * np.exp(ratio), second
+
+
+def product_delta(pairs, epsilon):
+    """δ(ε) of independent pairs, by brute force over all outcomes."""
+    first, second = (
+        np.array([math.prod(masses) for masses in itertools.product(*laws)])
+        for laws in zip(*pairs, strict=True)
+    )
+    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
+
+
+@pytest.mark.parametrize(
+    ("eta", "count", "epsilon"),
+    [(0.5, 20, 3.0), (0.5, 20, 0.0), (2.0, 7, 9.0), (0.05, 300, 1.0), (1e-3, 50, 0.0), (9, 3, 20)],
+)
+def test_the_maximum_over_t_is_found_exactly(eta, count, epsilon):
+    shares = np.concatenate([np.linspace(0.02, 0.98, 25), (epsilon / eta + np.arange(1, count))])
+    ts = [*(shares[:25] * eta), *(eta * shares[25:] / (count + 1))]
+    if count > 100:
+        ts = ts[:25] + [t for t in ts[25:] if 0.45 * eta < t < 0.6 * eta][::8]
+    best = max(coins(eta, count, t, epsilon) for t in ts if 0 < t < eta)
+    found = float(RepeatedBoundedRange(eta, count).delta(epsilon))
+    assert best * (1 - 1e-15) <= found
+    if count <= 100:
+        assert found <= best * (1 + 1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6), st.floats(0.05, 4.0), st.integers(1, 4), st.floats(0, 1), st.booleans()
+)
+def test_no_independent_pairs_get_past_it(seed, eta, count, share, same):
+    rng = np.random.default_rng(seed)
+    pairs = [any_pair(rng, eta, int(rng.integers(2, 6))) for _ in range(count)]
+    epsilon = share * count * eta
+    reached = product_delta(pairs[:1] * count if same else pairs, epsilon)
+    assert reached <= float(RepeatedBoundedRange(eta, count).delta(epsilon)) + 1e-13
+
+
+@pytest.mark.parametrize(("eta", "count"), [(0.3, 4), (1.0, 4), (3.0, 2)])
+def test_half_the_range_is_caught(eta, count):
+    rng, claimed = np.random.default_rng(0), RepeatedBoundedRange(eta / 2, count)
+    reached = [product_delta([any_pair(rng, eta, 2)] * count, 0.3 * eta) for _ in range(100)]
+    assert max(reached) > 1.3 * float(claimed.delta(0.3 * eta))
+
+
+def test_different_t_for_different_draws_are_not_worse():
+    eta, count, epsilon = 1.0, 3, 0.8
+    worst = 0.0
+    for shares in itertools.product(np.linspace(0.05, 0.95, 13), repeat=count):
+        laws = []
+        for share in shares:
+            low = math.expm1(share * eta) / math.expm1(eta)
+            first = np.array([1 - low, low])
+            laws.append((first, first * np.exp([-share * eta, (1 - share) * eta])))
+        worst = max(worst, product_delta(laws, epsilon))
+    exact = float(RepeatedBoundedRange(eta, count).delta(epsilon))
+    assert 0.98 * exact < worst <= exact
+
+
+def test_one_draw_is_the_closed_form():
+    epsilon = np.linspace(0, 2, 41)
+    found, known = RepeatedBoundedRange(1.7, 1).delta(epsilon), BoundedRange(1.7).delta(epsilon)
+    assert found == pytest.approx(known, rel=1e-9, abs=1e-14)
+    assert np.all(found >= known - 1e-17)
+
+
+@given(st.floats(1e-4, 5.0), st.integers(1, 300), st.floats(-12, -1).map(lambda x: 10.0**x))
+@settings(max_examples=60, deadline=None)
+def test_it_is_never_above_what_zcdp_and_pure_dp_prove(eta, count, delta):
+    curve = RepeatedBoundedRange(eta, count)
+    epsilon = curve.epsilon(delta)
+    assert epsilon <= min(zcdp_epsilon(count * eta**2 / 8, delta), count * eta)
+    assert curve.delta(epsilon) <= delta
+    if epsilon > 1e-6:
+        assert curve.delta(epsilon * (1 - 1e-6)) > delta * (1 - 1e-6)
+    assert curve.delta(0.3 * count * eta) <= zcdp_delta(count * eta**2 / 8, 0.3 * count * eta) * (
+        1 + 1e-9
+    )
+
+
+def test_many_small_ranges_are_gaussian():
+    """μ = √k η/2: the spread of a fair coin's log ratio of width η, times √k."""
+    for count in (100, 10_000):
+        found = RepeatedBoundedRange(2 / math.sqrt(count), count).epsilon(1e-6)
+        assert found == pytest.approx(Gaussian(1.0).epsilon(1e-6), rel=1 / count)
+        assert found < 0.95 * zcdp_epsilon(0.5, 1e-6)
+
+
+@given(st.floats(0.01, 2.0), st.integers(1, 60), st.floats(0, 1), st.floats(1, 2))
+@settings(max_examples=60, deadline=None)
+def test_more_draws_wider_ranges_and_smaller_epsilon_cost_more(eta, count, share, factor):
+    epsilon = share * count * eta
+    delta = float(RepeatedBoundedRange(eta, count).delta(epsilon))
+    assert RepeatedBoundedRange(eta * factor, count).delta(epsilon) >= delta * (1 - 1e-9)
+    assert RepeatedBoundedRange(eta, count + 1).delta(epsilon) >= delta * (1 - 1e-9)
+    assert RepeatedBoundedRange(eta, count).delta(epsilon / factor) >= delta * (1 - 1e-9)
+
+
+@given(st.floats(0.01, 3.0), st.integers(1, 40))
+@settings(max_examples=20, deadline=None)
+def test_no_test_is_said_to_be_worse_than_guessing(eta, count):
+    curve = RepeatedBoundedRange(eta, count)
+    beta = curve(ALPHAS)
+    assert np.all(beta <= 1 - ALPHAS) and np.all(np.diff(beta) <= 0)
+    assert np.all(beta <= BoundedRange(eta)(ALPHAS) + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 4.0, 8.0])
+def test_tests_that_are_left_out_are_not_the_best(monkeypatch, epsilon):
+    curve = RepeatedBoundedRange(0.03, 4000)
+    few, pruned = curve._promising(epsilon).size, float(curve.delta(epsilon))
+    monkeypatch.setattr(repeated_bounded_range, "_WHOLE", 10**9)
+    assert float(curve.delta(epsilon)) == pruned
+    assert few < 4000 / 4
+
+
+def test_the_ends_and_the_way_through_json():
+    curve = RepeatedBoundedRange(0.5, 4)
+    assert curve.epsilon(0.0) == 2.0 and curve.delta(2.0) == 0.0
+    assert RepeatedBoundedRange(0.0, 3).epsilon(1e-9) == 0.0
+    assert RepeatedBoundedRange(300.0, 5).epsilon(1e-6) <= 1500.0
+    assert from_dict(curve.to_dict()) == curve
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, True])
+def test_what_is_no_count_is_refused(count):
+    with pytest.raises(ValueError, match="count must be a whole number >= 1, got"):
+        RepeatedBoundedRange(0.5, count)
+    with pytest.raises(ValueError, match="eta must be >= 0, got nan"):
+        RepeatedBoundedRange(math.nan, 2)
