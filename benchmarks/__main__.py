@@ -1,4 +1,4 @@
-"""Measure the samplers and write ``results/samplers.json`` and tables."""
+"""Measure the samplers and the accountant, and write ``results/samplers.json`` and tables."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import exact, langevin, peers, scaling
+from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling
 from benchmarks.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
@@ -26,13 +26,18 @@ def main() -> None:
         "lazy": langevin.measure_lazy(seconds),
         "peers": peers.measure(seconds),
         "n_slope": round(scaling.slope_in_rows(seconds), 3),
+        "accountant": accountant.measure(seconds),
+        "measures": measures.measure(seconds),
+        "ranges": ranges.measure(seconds),
     }
     results |= _headlines(results)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    for name in ("exact", "langevin", "lazy"):
+    for name in ("exact", "langevin", "lazy", "measures", "ranges"):
         _print_table(name, results[name])
     _print_peers(results["peers"])
+    for name in ("queries", "plans"):
+        _print_table(f"accountant, {name}", results["accountant"][name])
     print()
     for name in ("lazy_speedup", "blackjax_ratio", "xla_ratio", "n_slope"):
         print(f"{name}: {results[name]}")

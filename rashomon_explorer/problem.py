@@ -149,6 +149,16 @@ class Problem:
         """
         return self.constants.osc
 
+    @property
+    def rows(self) -> FloatArray:
+        """Clipped rows (n, p), or (n, p/outputs), the constant included (curator)."""
+        return self._rows
+
+    @property
+    def targets(self) -> FloatArray:
+        """Targets (n,) as given (curator)."""
+        return self._targets
+
     @cached_property
     def minimum(self) -> Minimum:
         """Certified constrained minimum (curator: computed from private rows)."""

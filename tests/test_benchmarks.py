@@ -2,14 +2,16 @@
 
 import json
 import subprocess
+import timeit
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import __main__ as bench
-from benchmarks import exact, langevin, peers, scaling
+from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling
 from benchmarks.problems import logistic_problem
+from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 from rashomon_explorer.target import GibbsTarget
 
 RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio")
@@ -58,15 +60,24 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     monkeypatch.setattr("sys.argv", ["benchmarks", "--seconds", "0.05"])
     monkeypatch.setattr(exact, "SIZES", [(2_000, 5, "inside", 1.0), (2_000, 5, "sphere", 1.0)])
     monkeypatch.setattr(scaling, "ROWS", (1_000, 2_000))
+    monkeypatch.setattr(accountant, "ENTRIES", (2, 20))
+    monkeypatch.setattr(measures, "MODELS", 20)
+    monkeypatch.setattr(measures, "ROWS", 50)
+    monkeypatch.setattr(ranges, "ROWS", 500)
+    monkeypatch.setattr(ranges, "PEOPLE", 10)
     bench.main()
     written = json.loads(bench.RESULTS.read_text())
     assert set(written) == {
-        *("machine", "exact", "langevin", "lazy", "peers"),
+        *("machine", "exact", "langevin", "lazy", "peers", "accountant", "measures", "ranges"),
         *("blackjax_ratio", "xla_ratio", "lazy_speedup", "n_slope"),
     }
     assert [entry["boundary"] for entry in written["exact"]] == [False, True]
     assert all(0 < entry["acceptance"] <= 1 for entry in written["exact"])
     assert [entry["dtype"] for entry in written["langevin"]] == ["float32", "float64"]
+    assert written["measures"][0]["measure"] == "all measures"
+    assert all(0 <= entry["fraction_of_limit"] < 1 for entry in written["measures"])
+    assert {entry["measure"] for entry in written["ranges"]} == {"coefficients", "scores", "flips"}
+    assert all(0 < entry["fraction_of_limit"] < 1 for entry in written["ranges"])
     assert all(entry["fraction_of_products"] > 0 for entry in written["langevin"])
     assert written["blackjax_ratio"] == written["peers"]["thresholded"][-1]["blackjax_ratio"] > 0
     assert written["xla_ratio"] == written["peers"]["sizes"][0]["xla_ratio"] > 0
@@ -74,6 +85,34 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     printed = capsys.readouterr().out
     assert "n_slope: " in printed and "lazy_speedup: " in printed
     assert "xla_ratio" in printed
+
+
+def test_a_query_does_not_grow_with_the_charges(tmp_path):
+    """Ratios alone, of the least of many runs: this machine's speed is nobody's promise."""
+    few, many = (accountant.filled(tmp_path / str(n), n) for n in (100, 10_000))
+    one, spent = bounded_range(0.01), adaptive_epsilon([bounded_range(0.01)] * 10_000, 1e-6)
+    assert len(many.entries()) == 10_000 and many.spent() == spent
+    for query in (Ledger.spent, lambda x: x.epsilon_after(one), lambda x: x.can_afford(one)):
+        assert least_seconds(query, many) < 10 * least_seconds(query, few)
+
+
+def least_seconds(query, ledger):
+    return min(timeit.repeat(lambda: query(ledger), number=1, repeat=9))
+
+
+def test_the_accountant_is_measured_against_its_limit_and_against_adding_up(monkeypatch):
+    monkeypatch.setattr(accountant, "ENTRIES", (2, 20))
+    measured = accountant.measure(0.01)
+    assert {(entry["query"], entry["charges"]) for entry in measured["queries"]} == {
+        (query, charges)
+        for query in ("spent", "epsilon_after", "can_afford", "reserve_and_commit")
+        for charges in (2, 20)
+    }
+    for entry in measured["queries"] + measured["plans"]:
+        limit = 1e3 * measured["limit_seconds"]
+        assert entry["fraction_of_limit"] == pytest.approx(entry["milliseconds"] / limit, abs=1e-3)
+    assert all(entry["fraction_of_recomposing"] > 0 for entry in measured["queries"])
+    assert measured["growth"] > 0
 
 
 def test_a_ratio_is_our_speed_over_theirs(peer_process):

@@ -1,10 +1,18 @@
-"""Shapes that every measure asks for."""
+"""Shapes and values that every measure asks for."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.measures.nested import blocks
 
-def as_models_by_rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-6  # of probabilities that were computed in single precision
+
+
+def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
     """Numbers of shape (n_models, n_rows), finite and not empty.
 
     Raises
@@ -17,13 +25,7 @@ def as_models_by_rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
     >>> as_models_by_rows([[0, 1]], "labels").shape
     (1, 2)
     """
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be numbers of shape (n_models, n_rows): {error}. For class labels use "
-            "rashomon_set_.labels(X), which are numbers"
-        ) from error
+    array = _numbers(values, name, "(n_models, n_rows)")
     if array.ndim == 3:
         raise ValueError(
             f"{name} must have shape (n_models, n_rows), got {array.shape}: for several classes "
@@ -34,33 +36,112 @@ def as_models_by_rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"{name} must have shape (n_models, n_rows) with at least one of each, got "
             f"{array.shape}"
         )
-    if not np.isfinite(array).all():
-        model, row = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
+    _refuse_missing(array, name)
     return array
 
 
-def as_baseline(labels: NDArray[np.float64], baseline: int | ArrayLike) -> NDArray[np.float64]:
-    """Labels (n_rows,) of the reference model, given by its place or by its labels.
+def as_scores(values: ArrayLike) -> FloatArray:
+    """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes).
+
+    Raises
+    ------
+    ValueError
+        If the shape or a value is wrong.
 
     Examples
     --------
-    >>> as_baseline(np.array([[0.0, 1.0], [1.0, 1.0]]), 1).tolist()
+    >>> as_scores([[[0.2, 0.8]]]).shape
+    (1, 1, 2)
+    """
+    array = _numbers(values, "scores", "(n_models, n_rows) or (n_models, n_rows, n_classes)")
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise ValueError(
+            "scores must have shape (n_models, n_rows) or (n_models, n_rows, n_classes) with at "
+            f"least one of each, got {array.shape}"
+        )
+    _refuse_missing(array, "scores")
+    return array
+
+
+def as_probabilities(values: ArrayLike) -> FloatArray:
+    """Scores in [0, 1] that, for several classes, sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape or a value is wrong.
+
+    Examples
+    --------
+    >>> as_probabilities([[0.0, 1.0]]).shape
+    (1, 2)
+    """
+    array = as_scores(values)
+    for block in blocks(array):
+        if block.min() < 0 or block.max() > 1:
+            worst = block.min() if block.min() < 0 else block.max()
+            raise ValueError(
+                f"scores must be probabilities in [0, 1], got {worst:.6g}; for predicted numbers "
+                "use viable_prediction_range or score_std"
+            )
+    if array.ndim == 3:
+        _check_sums(array)
+    return array
+
+
+def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
+    """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores.
+
+    Raises
+    ------
+    ValueError
+        If there is no such place, or the scores have another shape or are not finite.
+
+    Examples
+    --------
+    >>> as_reference(np.array([[0.0, 1.0], [1.0, 1.0]]), 1).tolist()
     [1.0, 1.0]
     """
-    if isinstance(baseline, int | np.integer):
-        if not -len(labels) <= baseline < len(labels):
-            raise ValueError(f"baseline must be a model below {len(labels)}, got {baseline}")
-        return np.asarray(labels[baseline])
+    if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
+        if not -len(scores) <= baseline < len(scores):
+            raise ValueError(f"baseline must be a model below {len(scores)}, got {baseline}")
+        return np.asarray(scores[baseline])
     try:
         reference = np.asarray(baseline, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"baseline must be a model's place or its labels: {error}") from error
-    if reference.shape != labels.shape[1:]:
+        raise ValueError(f"baseline must be a model's place or its scores: {error}") from error
+    if reference.shape != scores.shape[1:]:
         raise ValueError(
-            f"baseline must hold one label for each of {labels.shape[1]} rows, got shape "
-            f"{reference.shape}"
+            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's place, got "
+            f"shape {reference.shape}"
         )
     if not np.isfinite(reference).all():
         raise ValueError("baseline holds NaN or infinity")
     return reference
+
+
+def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers of shape {shape}: {error}") from error
+
+
+def _refuse_missing(array: FloatArray, name: str) -> None:
+    # A sum is finite only if its terms are, and a sum is faster; it may overflow, hence the look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = all(np.isfinite(block.sum()) for block in blocks(array))
+    if not finite and not np.isfinite(array).all():
+        model, row = (int(i) for i in np.argwhere(~np.isfinite(array))[0][:2])
+        raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
+
+
+def _check_sums(array: NDArray[Any]) -> None:
+    for block in blocks(array):
+        wrong = np.abs(block.sum(axis=2) - 1) > _ROUNDING
+        if wrong.any():
+            total = float(block.sum(axis=2)[wrong][0])
+            raise ValueError(
+                f"scores of the {array.shape[2]} classes must sum to 1 for each model and row, "
+                f"got a sum of {total:.6g}"
+            )

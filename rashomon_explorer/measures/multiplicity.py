@@ -1,9 +1,17 @@
-"""How differently almost equally good models treat the same people."""
+"""How differently almost equally good models label the same people."""
+
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.checks import as_baseline, as_models_by_rows
+from rashomon_explorer.measures.checks import as_models_by_rows
+from rashomon_explorer.measures.encoding import Labels
+from rashomon_explorer.measures.nested import MakeTally, along, blocks
+from rashomon_explorer.measures.pairs import pair_tally
+from rashomon_explorer.measures.spread import Range
+from rashomon_explorer.measures.tallies import AnyDiffers, MeanDiffers, MostDiffer, Votes
 
 FloatArray = NDArray[np.float64]
 
@@ -17,67 +25,104 @@ def ambiguity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels as numbers.
+        Class labels of any type: numbers, text, booleans.
     baseline : int or array-like of shape (n_rows,), default=0
         Reference model, by place or by its labels.
 
     Returns
     -------
     float
-        Between 0 and 1.
+        Between 0 and 1; 0 for one model, which is its own baseline.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong.
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------
     >>> ambiguity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]])
     0.5
     """
-    labels = as_models_by_rows(labels, "labels")
-    return float((labels != as_baseline(labels, baseline)).any(axis=0).mean())
+    return _once(Labels.of(labels), partial(ambiguity_tally, baseline=baseline))
 
 
-def discrepancy(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
+def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float:
     """Largest share of rows that one model labels differently from the baseline.
 
     max_f (1/n) #{i : f(x_i) ≠ f₀(x_i)} (Marx, Calmon and Ustun 2020); at most the ambiguity.
+    With ``"any pair"`` the largest over both models, at most twice as much. Over sampled models
+    a lower bound.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-    baseline : int or array-like of shape (n_rows,), default=0
+        Class labels of any type.
+    baseline : int, array-like of shape (n_rows,) or "any pair", default=0
+        Reference model, by place or by its labels; or each in turn.
 
     Returns
     -------
     float
-        Between 0 and 1.
+        Between 0 and 1; 0 for one model.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong.
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------
-    >>> discrepancy([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]])
-    0.25
+    >>> models = [[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]
+    >>> discrepancy(models), discrepancy(models, "any pair")
+    (0.25, 0.5)
     """
-    labels = as_models_by_rows(labels, "labels")
-    return float((labels != as_baseline(labels, baseline)).mean(axis=1).max())
+    return _once(Labels.of(labels), partial(discrepancy_tally, baseline=baseline))
+
+
+def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
+    """Mean over rows of the share of models that label the row differently from the baseline.
+
+    (1/n) Σ_i (1/m) #{f : f(x_i) ≠ f₀(x_i)} (Cavus and Biecek 2024). A baseline given by its
+    place is one of the m models and agrees with itself. A mean, hence estimated by sampled
+    models without the bias of the extremes.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+    baseline : int or array-like of shape (n_rows,), default=0
+        Reference model, by place or by its labels.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, at most the discrepancy.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
+
+    Examples
+    --------
+    >>> round(obscurity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]), 6)
+    0.166667
+    """
+    return _once(Labels.of(labels), partial(obscurity_tally, baseline=baseline))
 
 
 def disagreement(labels: ArrayLike) -> float:
     """Chance that two different models label a random row differently.
 
     Mean over rows of 1 − Σ_c m_c(m_c − 1)/(m(m − 1)) with m_c models for class c: the unbiased
-    form of Pr[f(x) ≠ f'(x)] for f, f' drawn independently from the set.
+    form of Pr[f(x) ≠ f'(x)] for f, f' drawn independently from the set. Kulynych et al. (2023)
+    report twice as much, 4·Pr[f(x)=1]·Pr[f(x)=0] for two classes.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
 
     Returns
     -------
@@ -87,22 +132,40 @@ def disagreement(labels: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If a shape or value is wrong.
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------
     >>> round(disagreement([[0, 0], [0, 1], [1, 1]]), 6)
     0.666667
     """
-    labels = as_models_by_rows(labels, "labels")
-    models = len(labels)
-    if models == 1:
-        return float("nan")
-    agreeing = np.zeros(labels.shape[1])
-    for label in np.unique(labels):
-        count = (labels == label).sum(axis=0)
-        agreeing += count * (count - 1.0)
-    return float(1 - agreeing.mean() / (models * (models - 1)))
+    return _once(Labels.of(labels), disagreement_tally)
+
+
+def row_disagreement(labels: ArrayLike) -> FloatArray:
+    """Chance, row by row, that two different models label it differently.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Its mean is :func:`disagreement`; NaN for one model.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
+
+    Examples
+    --------
+    >>> row_disagreement([[0, 0], [0, 1], [0, 1]]).round(6).tolist()
+    [0.0, 0.666667]
+    """
+    return Votes.over(Labels.of(labels)).row_disagreement()
 
 
 def viable_prediction_range(scores: ArrayLike) -> FloatArray:
@@ -130,5 +193,38 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     >>> viable_prediction_range([[0.2, 0.9], [0.6, 0.8]]).tolist()
     [[0.2, 0.6], [0.8, 0.9]]
     """
-    scores = as_models_by_rows(scores, "scores")
-    return np.column_stack([scores.min(axis=0), scores.max(axis=0)])
+    scores, seen = as_models_by_rows(scores, "scores"), Range()
+    for block in blocks(scores):
+        seen.add(block)
+    return np.column_stack(seen.ends())
+
+
+def ambiguity_tally(labels: Labels, baseline: int | ArrayLike = 0) -> AnyDiffers:
+    """Tally of :func:`ambiguity` over codes."""
+    return AnyDiffers(partial(np.not_equal, labels.reference(baseline)))
+
+
+def discrepancy_tally(labels: Labels, baseline: int | ArrayLike | str = 0) -> Any:
+    """Tally of :func:`discrepancy` over codes."""
+    if isinstance(baseline, str):
+        if baseline != "any pair":
+            raise ValueError(
+                f"baseline must be a model's place, its labels or 'any pair', got {baseline!r}"
+            )
+        return pair_tally(labels, "largest")
+    return MostDiffer(partial(np.not_equal, labels.reference(baseline)))
+
+
+def obscurity_tally(labels: Labels, baseline: int | ArrayLike = 0) -> MeanDiffers:
+    """Tally of :func:`obscurity` over codes."""
+    return MeanDiffers(partial(np.not_equal, labels.reference(baseline)))
+
+
+def disagreement_tally(labels: Labels) -> Votes:
+    """Tally of :func:`disagreement` over codes."""
+    return Votes(labels.n_classes, labels.codes.shape[1])
+
+
+def _once(labels: Labels, make: Any) -> float:
+    tally: MakeTally = partial(make, labels)
+    return float(along(labels.codes, tally)[0])

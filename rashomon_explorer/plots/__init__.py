@@ -11,9 +11,15 @@ from rashomon_explorer.plots.coefficients import (
     plot_coefficients,
     plot_released_coefficients,
 )
+from rashomon_explorer.plots.importance import (
+    plot_class_reliance,
+    plot_importance_cloud,
+    plot_importance_distribution,
+)
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
+from rashomon_explorer.plots.ranges import plot_ranges
 from rashomon_explorer.plots.spread import (
     plot_coefficient_spread,
     plot_importance,
@@ -31,13 +37,17 @@ __all__ = [
     "multiplicity",
     "plot_bounds",
     "plot_budget",
+    "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
     "plot_importance",
+    "plot_importance_cloud",
+    "plot_importance_distribution",
     "plot_losses",
     "plot_people",
     "plot_plan",
     "plot_promise",
+    "plot_ranges",
     "plot_released_coefficients",
     "plot_released_spread",
     "promises",

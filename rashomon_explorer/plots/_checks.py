@@ -1,18 +1,24 @@
 """Which object a plot may be made of: curator plots and release plots take different types."""
 
+import math
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
 
 MOST_POINTS = 20_000
 """More points than this are drawn as a fixed random subsample, and the figure says so."""
 
 
 def need_curator(given: object, plot: str) -> RashomonSet:
-    """Return `given` if it is a `RashomonSet`, else raise a TypeError that names the remedy."""
-    if isinstance(given, RashomonSet):
-        return given
+    """Return `given` if it is a curator's set, else raise a TypeError that names the remedy.
+
+    A `PredictorSet` passes too; what a figure asks of linear draws alone, it refuses by name.
+    """
+    if isinstance(given, CuratorSet):
+        return cast(RashomonSet, given)
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a RashomonSet, got "
         f"{type(given).__name__}; a ReleasedSet goes to plot_released_coefficients or "
@@ -28,6 +34,19 @@ def need_release(given: object, plot: str) -> ReleasedSet:
         f"{plot} makes a figure that may leave the building and needs a ReleasedSet, got "
         f"{type(given).__name__}; call .release() on a RashomonSet first"
     )
+
+
+def need_as_drawn(given: object, plot: str) -> None:
+    """Raise a ValueError for models of which nothing was promised: chosen ones, and others'."""
+    if not isinstance(given, CuratorSet):
+        return
+    if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
+        raise ValueError(f"{plot} needs draws of an estimator: nothing was promised of these")
+    if not given.as_drawn:
+        raise ValueError(
+            f"{plot} sets draws beside what was promised of all of them, and here some were "
+            f"chosen ({'; '.join(given.steps)}): pass the set as it was drawn"
+        )
 
 
 def shown_points(n_points: int) -> tuple[NDArray[np.intp], str]:

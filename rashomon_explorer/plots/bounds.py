@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer.bounds import ExcessLaw, convex_law, quadratic_law
-from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots._checks import need_as_drawn, need_curator
 from rashomon_explorer.plots.text import number, percent
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -50,8 +50,11 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
     ------
     TypeError
         If given a `ReleasedSet`, which has no losses.
+    ValueError
+        If some draws were chosen out, or were not an estimator's: nothing was promised of them.
     """
     rashomon_set = need_curator(rashomon_set, "plot_bounds")
+    need_as_drawn(rashomon_set, "plot_bounds")
     promise = promised_law(rashomon_set.plan)
     excess = np.sort(np.maximum(rashomon_set.excess, 0.0))
     end = _end(excess, promise)

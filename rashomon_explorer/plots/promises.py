@@ -12,6 +12,7 @@ from rashomon_explorer.bounds import (
     uniform_stability,
 )
 from rashomon_explorer.constants import Constants
+from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.text import number, percent
 from rashomon_explorer.privacy import Plan
@@ -105,6 +106,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
+    need_as_drawn(given, "promises")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
     p, beta, psi = planned.p, planned.beta, planned.psi

@@ -79,5 +79,5 @@ def test_a_range_over_several_classes_asks_for_one(several, rows):
     with pytest.raises(ValueError, match=r"for several classes choose one, scores\[:, :, k\]"):
         viable_prediction_range(scores)
     assert viable_prediction_range(scores[:, :, 2]).shape == (300, 2)
-    with pytest.raises(ValueError, match=r"use rashomon_set_.labels\(X\)"):
-        ambiguity([["a", "b"]])
+    with pytest.raises(ValueError, match=r"take scores.argmax\(axis=2\)"):
+        ambiguity(scores)

@@ -1,0 +1,68 @@
+"""Rows of each group side by side, so that one pass over the models sums all groups."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.measures.fairness.groups import Groups
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Some rows in the order of their groups.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (n_chosen,)
+        Rows, those of the first group first.
+    starts, sizes : ndarray of int, shape (n_groups,)
+        Where each group starts in ``order``, and how many rows it has there, at least one.
+
+    Examples
+    --------
+    >>> groups = Groups.of(["b", "a", "b"], 3)
+    >>> Cells.of(groups).sums(np.array([[1, 0, 1]])).tolist()
+    [[0, 2]]
+    """
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.int_]
+
+    @classmethod
+    def of(
+        cls, groups: Groups, chosen: NDArray[np.bool_] | None = None, why: str = ""
+    ) -> "Cells":
+        """Order all rows, or those chosen.
+
+        Raises
+        ------
+        ValueError
+            If a group has none of the chosen rows; the message starts with ``why``.
+        """
+        rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
+        codes = groups.codes[rows]
+        sizes = np.bincount(codes, minlength=len(groups.names))
+        if not sizes.all():
+            place = int(np.argmin(sizes))
+            raise ValueError(
+                f"{why} is not defined for the group {groups.names[place]!r}: none of its "
+                f"{groups.sizes[place]} rows counts; join it with another group, leave its rows "
+                "out, or leave the metric out"
+            )
+        order = rows[np.argsort(codes, kind="stable")]
+        return cls(order, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
+        kind = np.int64 if values.dtype.kind in "bui" else np.float64
+        counted = values.view(np.uint8) if values.dtype == np.bool_ else values
+        return np.add.reduceat(counted, self.starts, axis=1, dtype=kind)
+
+    def means(self, values: NDArray[Any]) -> FloatArray:
+        """Mean (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
+        return np.asarray(self.sums(values) / self.sizes)

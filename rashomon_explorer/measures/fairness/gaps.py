@@ -1,0 +1,294 @@
+"""Group gaps of many models at once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
+from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
+from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
+
+FloatArray = NDArray[np.float64]
+
+LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
+    "demographic_parity": ("selection_rate",),
+    "equal_opportunity": ("true_positive_rate",),
+    "equalized_odds": ("true_positive_rate", "false_positive_rate"),
+    **{name: (name,) for name in LABEL_RATES},
+}
+"""Rates that each gap is of; of two the worse one counts."""
+
+SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SCORE_RATES}
+
+_USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds", "accuracy_score")
+_USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
+
+
+def fairness_gaps(
+    labels: ArrayLike,
+    y: ArrayLike,
+    groups: GroupsLike,
+    metrics: Sequence[str] = _USUAL_LABEL_GAPS,
+    *,
+    positive: Any = None,
+    agg: str = "difference",
+    method: str = "between_groups",
+) -> pd.DataFrame:
+    """Group gaps of every model's labels, as fairlearn defines them.
+
+    With r_g the rate of group g: max_g r_g − min_g r_g (``"difference"``) or min_g r_g / max_g
+    r_g (``"ratio"``); with ``method="to_overall"`` max_g |r_g − r| or min_g min(r_g/r, r/r_g) to the
+    rate r of all rows. The rates:
+
+    - ``demographic_parity``: P(f = positive | g);
+    - ``equal_opportunity``: P(f = positive | y = positive, g) (Hardt, Price and Srebro 2016);
+    - ``equalized_odds``: the worse of that and P(f = positive | y ≠ positive, g) (same);
+    - ``accuracy_score``, and every other rate of ``LABEL_RATES`` by its own name.
+
+    The values are those of ``fairlearn.metrics.<name>_<agg>``, which needs about half a second
+    for one model and metric on 50,000 rows; here groups are counted for all models at once. It
+    differs in one thing: a group without a row to count is an error, where fairlearn's rate is 0
+    and its gap may be 1 for no reason but that.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+    y : array-like of shape (n_rows,)
+        True labels.
+    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+        Group of each row; of several attributes every combination that occurs is a group.
+    metrics : sequence of str
+        Keys of ``LABEL_GAPS``.
+    positive : label, optional
+        The label that rates are of, all others being the rest. Read from labels that are 0 and 1
+        or −1 and 1, otherwise needed.
+    agg : {"difference", "ratio"}, default="difference"
+    method : {"between_groups", "to_overall"}, default="between_groups"
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model, columns named as fairlearn's functions, such as
+        ``demographic_parity_difference``. A ratio of 0 and 0 is NaN.
+
+    Raises
+    ------
+    ValueError
+        If a shape, value or name is wrong, there is one group only, a category has no rows, or a
+        rate is not defined for a group.
+
+    Examples
+    --------
+    >>> labels, y, groups = [[1, 0, 1, 1], [1, 0, 0, 1]], [1, 0, 0, 1], ["a", "a", "b", "b"]
+    >>> fairness_gaps(labels, y, groups, ["demographic_parity", "accuracy_score"]).values.tolist()
+    [[0.5, 0.5], [0.0, 0.0]]
+    """
+    _check_kinds(agg, method)
+    names = check_names(metrics, LABEL_GAPS)
+    judged = Judged.of(labels, y, positive)
+    return label_table(judged, Groups.of(groups, len(judged.truth)), names, agg, method)
+
+
+def score_gaps(
+    scores: ArrayLike,
+    y: ArrayLike,
+    groups: GroupsLike,
+    metrics: Sequence[str] = _USUAL_SCORE_GAPS,
+    *,
+    agg: str = "difference",
+    method: str = "between_groups",
+    n_bins: int = 10,
+) -> pd.DataFrame:
+    """Group gaps of every model's scores: calibration of probabilities, errors of regressors.
+
+    A gap is made of groups' numbers as in :func:`fairness_gaps`. The numbers:
+
+    - ``calibration_in_the_large``: mean of y − s (Van Calster et al. 2019), signed, so that groups
+      too low and too high by the same amount are far apart; of a regressor the mean residual;
+    - ``expected_calibration_error``: Σ_b (n_b/n)·|mean y − mean s in b| over ``n_bins`` bins of
+      equal width (Naeini, Cooper and Hauskrecht 2015). It is estimated too high, and the more so
+      the fewer rows: of two calibrated groups the smaller one looks worse (docs/measures.md);
+    - ``mean_prediction``: mean of s, demographic parity of scores;
+    - ``mean_absolute_error``: mean of \\|y − s\\|.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows)
+        Probabilities of one class, or predicted targets.
+    y : array-like of shape (n_rows,)
+        Targets; for probabilities 1 for their class and 0 for the rest.
+    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+    metrics : sequence of str
+        Keys of ``SCORE_GAPS``.
+    agg : {"difference", "ratio"}, default="difference"
+        Numbers that may be negative have no ratio.
+    method : {"between_groups", "to_overall"}, default="between_groups"
+    n_bins : int, default=10
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model, columns such as ``calibration_in_the_large_difference``.
+
+    Raises
+    ------
+    ValueError
+        If a shape, value or name is wrong, there is one group only, or a category has no rows.
+
+    Examples
+    --------
+    >>> found = score_gaps([[0.5, 0.5, 0.5, 0.5]], [1, 0, 1, 1], ["a", "a", "b", "b"])
+    >>> found.round(6).values.tolist()
+    [[0.5, 0.5]]
+    """
+    _check_kinds(agg, method)
+    names = check_names(metrics, SCORE_GAPS)
+    scored = Scored.of(scores, y, n_bins)
+    return score_table(scored, Groups.of(groups, len(scored.truth)), names, agg, method)
+
+
+def group_rates(
+    labels: ArrayLike, y: ArrayLike, groups: GroupsLike, rate: str, *, positive: Any = None
+) -> pd.DataFrame:
+    """Rate of every model in every group.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+    y : array-like of shape (n_rows,)
+    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+    rate : str
+        A key of ``LABEL_RATES``.
+    positive : label, optional
+        As in :func:`fairness_gaps`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model, one column a group.
+
+    Raises
+    ------
+    ValueError
+        As :func:`fairness_gaps`.
+
+    Examples
+    --------
+    >>> group_rates([[1, 0, 1, 1]], [1, 0, 0, 1], list("aabb"), "selection_rate").values.tolist()
+    [[0.5, 1.0]]
+    """
+    check_names([rate], LABEL_RATES)
+    judged = Judged.of(labels, y, positive)
+    found = Groups.of(groups, len(judged.truth))
+    table = pd.DataFrame(LABEL_RATES[rate].rates(judged, found, rate), columns=found.index())
+    return table.rename_axis(index="model")
+
+
+def label_table(
+    judged: Judged, groups: Groups, names: Sequence[str], agg: str, method: str
+) -> pd.DataFrame:
+    """Gaps of checked labels; see :func:`fairness_gaps`."""
+    wanted = _unique(rate for name in names for rate in LABEL_GAPS[name])
+    gap_of = {
+        rate: _gap(lambda g, r=rate: LABEL_RATES[r].rates(judged, g, r), groups, agg, method)
+        for rate in wanted
+    }
+    return _table(names, LABEL_GAPS, gap_of, agg)
+
+
+def score_table(
+    scored: Scored, groups: Groups, names: Sequence[str], agg: str, method: str
+) -> pd.DataFrame:
+    """Gaps of checked scores; see :func:`score_gaps`."""
+    signed = [name for name in names if SCORE_RATES[name].signed]
+    if agg == "ratio" and signed:
+        raise ValueError(f"{signed[0]} may be negative and has no ratio: use agg='difference'")
+    gap_of = {
+        rate: _gap(lambda g, r=rate: SCORE_RATES[r].rates(scored, g, r), groups, agg, method)
+        for rate in names
+    }
+    return _table(names, SCORE_GAPS, gap_of, agg)
+
+
+def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
+    """Names of metrics, each once.
+
+    Raises
+    ------
+    ValueError
+        If one is not known or there is none.
+    """
+    if isinstance(metrics, str) or not len(metrics):
+        raise ValueError(f"metrics must be a list of names, at least one, got {metrics!r}")
+    for name in metrics:
+        if name not in known:
+            raise ValueError(f"metrics must be among {sorted(known)}, got {name!r}")
+    return _unique(metrics)
+
+
+def _unique(names: Any) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _between_difference(rates: FloatArray, overall: FloatArray) -> FloatArray:
+    return np.asarray(rates.max(axis=1) - rates.min(axis=1))
+
+
+def _between_ratio(rates: FloatArray, overall: FloatArray) -> FloatArray:
+    return _quotient(rates.min(axis=1), rates.max(axis=1))
+
+
+def _overall_difference(rates: FloatArray, overall: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(rates - overall).max(axis=1))
+
+
+def _overall_ratio(rates: FloatArray, overall: FloatArray) -> FloatArray:
+    less, more = np.minimum(rates, overall), np.maximum(rates, overall)
+    return np.asarray(_quotient(less, more).min(axis=1))
+
+
+_GAPS: dict[tuple[str, str], Callable[[FloatArray, FloatArray], FloatArray]] = {
+    ("difference", "between_groups"): _between_difference,
+    ("ratio", "between_groups"): _between_ratio,
+    ("difference", "to_overall"): _overall_difference,
+    ("ratio", "to_overall"): _overall_ratio,
+}
+_WORSE: dict[str, Callable[[list[FloatArray]], FloatArray]] = {
+    "difference": lambda gaps: np.asarray(np.max(gaps, axis=0)),
+    "ratio": lambda gaps: np.asarray(np.min(gaps, axis=0)),
+}
+
+
+def _gap(
+    rates_of: Callable[[Groups], FloatArray], groups: Groups, agg: str, method: str
+) -> FloatArray:
+    rates = rates_of(groups)
+    overall = rates_of(groups.everyone()) if method == "to_overall" else np.empty((len(rates), 1))
+    return _GAPS[agg, method](rates, overall)
+
+
+def _table(
+    names: Sequence[str],
+    parts: Mapping[str, tuple[str, ...]],
+    gap_of: Mapping[str, FloatArray],
+    agg: str,
+) -> pd.DataFrame:
+    columns = {
+        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in parts[name]]) for name in names
+    }
+    return pd.DataFrame(columns).rename_axis(index="model")
+
+
+def _quotient(less: FloatArray, more: FloatArray) -> FloatArray:
+    return np.divide(less, more, out=np.full_like(more, np.nan), where=more > 0)
+
+
+def _check_kinds(agg: str, method: str) -> None:
+    if agg not in _WORSE:
+        raise ValueError(f"agg must be 'difference' or 'ratio', got {agg!r}")
+    if (agg, method) not in _GAPS:
+        raise ValueError(f"method must be 'between_groups' or 'to_overall', got {method!r}")

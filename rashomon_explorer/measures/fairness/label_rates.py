@@ -1,0 +1,148 @@
+"""Rates of labels, group by group and for many models at once, as fairlearn defines them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.encoding import Bytes, Labels
+from rashomon_explorer.measures.fairness.cells import Cells
+from rashomon_explorer.measures.fairness.groups import Groups
+from rashomon_explorer.measures.nested import blocks
+
+FloatArray = NDArray[np.float64]
+
+_DEFAULTS = ({0, 1}, {-1, 1})
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Coded labels of models, beside the truth.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8, shape (n_models, n_rows)
+    truth : ndarray of uint8, shape (n_rows,)
+        Codes of the true labels.
+    positive : int
+        Code of the label that a rate is of.
+    """
+
+    codes: Bytes
+    truth: Bytes
+    positive: int
+
+    @classmethod
+    def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
+        """Check and code labels of any kind.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, a label is missing, the two are of different kinds, or the
+            positive label is not known.
+        """
+        coded = Labels.of(labels)
+        truth = _truth(y, coded)
+        seen = set(coded.classes.tolist()) | set(np.unique(truth).tolist())
+        label = _positive(positive, seen)
+        code = coded.reference(np.full(len(truth), label, dtype=truth.dtype))[0]
+        return cls(coded.codes, coded.reference(truth), int(code))
+
+    @property
+    def is_positive(self) -> NDArray[np.bool_]:
+        """Rows whose true label is the positive one."""
+        return self.truth == self.positive
+
+
+def _selected(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+    return codes == positive
+
+
+def _rejected(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+    return codes != positive
+
+
+def _correct(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+    return codes == truth
+
+
+@dataclass(frozen=True)
+class LabelRate:
+    """Share of some rows of a group that a model treats so.
+
+    Parameters
+    ----------
+    counted : callable
+        From codes (n_models, k), the truth (k,) and the positive code to what is counted.
+    among : {"all", "positive", "negative"}
+        Rows among which, by their true label.
+    """
+
+    counted: Callable[[Bytes, Bytes, int], NDArray[np.bool_]]
+    among: str = "all"
+
+    def rates(self, judged: Judged, groups: Groups, name: str) -> FloatArray:
+        """Rate (n_models, n_groups).
+
+        Raises
+        ------
+        ValueError
+            If a group has no row among which to count.
+        """
+        cells = Cells.of(groups, _AMONG[self.among](judged), name)
+        truth = judged.truth[cells.order]
+        return np.concatenate(
+            [
+                cells.means(self.counted(block[:, cells.order], truth, judged.positive))
+                for block in blocks(judged.codes)
+            ]
+        )
+
+
+_AMONG: dict[str, Callable[[Judged], NDArray[np.bool_] | None]] = {
+    "all": lambda judged: None,
+    "positive": lambda judged: judged.is_positive,
+    "negative": lambda judged: ~judged.is_positive,
+}
+
+LABEL_RATES: Mapping[str, LabelRate] = {
+    "selection_rate": LabelRate(_selected),
+    "true_positive_rate": LabelRate(_selected, "positive"),
+    "false_negative_rate": LabelRate(_rejected, "positive"),
+    "false_positive_rate": LabelRate(_selected, "negative"),
+    "true_negative_rate": LabelRate(_rejected, "negative"),
+    "accuracy_score": LabelRate(_correct),
+}
+"""Rates of labels by the names that fairlearn and scikit-learn give them."""
+
+
+def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
+    truth = np.asarray(y)
+    n_rows = coded.codes.shape[1]
+    if truth.shape != (n_rows,):
+        raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
+    missing = truth.dtype.kind == "f" and not np.isfinite(truth).all()
+    if missing or any(label is None for label in truth.tolist()):
+        raise ValueError("y holds a missing label: remove the row")
+    if (truth.dtype.kind in "biuf") != (coded.classes.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y must hold labels like the models' {coded.classes[:3].tolist()}, got "
+            f"{truth[:3].tolist()}"
+        )
+    return truth
+
+
+def _positive(positive: Any, seen: set[Any]) -> Any:
+    if positive is not None:
+        if positive not in seen:
+            raise ValueError(f"positive must be one of the labels {sorted(seen)}, got {positive!r}")
+        return positive
+    if any(seen <= known for known in _DEFAULTS):
+        return 1
+    raise ValueError(
+        f"positive must say which of the labels {sorted(seen)} the rates are of: only 0 and 1, or "
+        "-1 and 1, are read without"
+    )

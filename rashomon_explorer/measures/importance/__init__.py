@@ -1,0 +1,55 @@
+"""What almost equally good models rely on.
+
+Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
+"""
+
+from rashomon_explorer.measures.importance.class_reliance import model_class_reliance
+from rashomon_explorer.measures.importance.cloud import (
+    IMPORTANCES,
+    importance_cloud,
+    importance_tradeoffs,
+)
+from rashomon_explorer.measures.importance.coefficients import (
+    coefficient_spread,
+    importance_spread,
+)
+from rashomon_explorer.measures.importance.conditional import (
+    conditional_reliance,
+    reliance_within,
+)
+from rashomon_explorer.measures.importance.distribution import (
+    ImportanceDistribution,
+    importance_distribution,
+)
+from rashomon_explorer.measures.importance.features import feature_groups
+from rashomon_explorer.measures.importance.permutation import permutation_importance
+from rashomon_explorer.measures.importance.reliance import model_reliance
+from rashomon_explorer.measures.importance.resampling import rid
+from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
+from rashomon_explorer.measures.importance.switching import (
+    DividedLoss,
+    divided_loss,
+    switching_loss,
+)
+
+__all__ = [
+    "IMPORTANCES",
+    "DividedLoss",
+    "ImportanceDistribution",
+    "coefficient_spread",
+    "conditional_reliance",
+    "divided_loss",
+    "feature_groups",
+    "importance_cloud",
+    "importance_distribution",
+    "importance_spread",
+    "importance_tradeoffs",
+    "linear_shap",
+    "model_class_reliance",
+    "model_reliance",
+    "permutation_importance",
+    "reliance_within",
+    "rid",
+    "shap_importance",
+    "switching_loss",
+]

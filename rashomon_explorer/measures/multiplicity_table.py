@@ -1,0 +1,243 @@
+"""Every measure of multiplicity of a set of models on given rows, in one table."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.catalogue import MEASURES, OF_ALL, get_measure, refuse_options
+from rashomon_explorer.measures.curves import nest
+from rashomon_explorer.measures.groups import Mask, group_masks, measure_rows
+
+FloatArray = NDArray[np.float64]
+
+CURATOR = "Curator: computed from private rows, not private"
+ALL = "All draws, those outside the Rashomon set included; not private on private rows"
+_OWN = {
+    "classification": [name for name in MEASURES if not name.startswith("delta")],
+    "regression": ["range_width", "score_variance", "score_std"],
+}
+_WITH_TOLERANCE = [name for name in MEASURES if name.startswith("delta")]
+_EVERYONE = "all rows"
+_THREADS = 2
+_TOP = 1 + 1e-9  # ψ asked for, over ψ drawn with: the same number written twice
+
+
+def multiplicity_table(
+    models: Any,
+    X: Any = None,
+    *,
+    psi: ArrayLike | None = None,
+    groups: ArrayLike | pd.Series | None = None,
+    measures: Sequence[str] | None = None,
+    tolerance: float | None = None,
+    kappa: float = 0.75,
+    baseline: ArrayLike | None = None,
+    inside_only: bool = True,
+) -> pd.DataFrame:
+    """Measures of multiplicity of a Rashomon set on rows, by ψ and by group.
+
+    Only draws inside the Rashomon set count: a private draw may lie outside, and what it says
+    there is the mechanism's, not the set's. Deciding that takes the losses on the private rows,
+    so that the table is the curator's.
+
+    Parameters
+    ----------
+    models : RashomonSet, PredictorSet or ReleasedSet
+        Anything with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
+        ``inside_only`` or a curve, ``excess`` and ``psi``.
+    X : array-like of shape (n_rows, n_features), optional
+        Left out for stored predictions, which are for their own rows.
+    psi : float or array-like of shape (n_psi,), optional
+        Thresholds, at most the one the models were drawn with, which is the default: beyond it
+        the draws inside are not uniform.
+    groups : array-like of shape (n_rows,), optional
+        Group of each row; the table then has every group beside all rows.
+    measures : sequence of str, optional
+        Keys of ``MEASURES``; by default all that suit the task, those with a tolerance if one is
+        given. A sign link knows no probabilities: its scores are 0 and 1.
+    tolerance : float, optional
+        Smallest change of score that counts, in the units of the scores.
+    kappa : float, default=0.75
+        Least self-consistency for a decision.
+    baseline : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+        Scores of the reference model: the certified best model's if the set has one, otherwise
+        those of the model of least loss, or of the first draw of a release.
+    inside_only : bool, default=True
+        Whether draws outside the set are left out. A release must say False.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``psi``, ``group`` ("all rows" for all), ``measure``, ``value``, ``sampled``
+        ("lower bound" of the set's exact value, which more draws only raise, or "estimate"; "all
+        draws" where some may lie outside, which makes it neither), ``models`` and ``rows``.
+        ``attrs["view"]`` says whose view it is.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, no draw is counted, or a ψ is beyond the draws'.
+    TypeError
+        If a measure does not suit the task, or needs a tolerance.
+    CuratorOnlyError
+        If a release is asked which draws lie inside.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=9, epsilon=50.0, random_state=0).fit(X, y).rashomon_set_
+    >>> table = multiplicity_table(models, X, measures=["ambiguity", "disagreement"])
+    >>> table[["measure", "sampled"]].values.tolist()
+    [['ambiguity', 'lower bound'], ['disagreement', 'estimate']]
+    """
+    names = _names(models, measures, tolerance)
+    thresholds, order, sizes = _nested(models, psi, inside_only)
+    if order.size == 0:
+        raise ValueError(_nobody(models, inside_only))
+    values, reference = _values(models, X, names, baseline, int(order[0]))
+    n_rows = next(iter(values.values())).shape[1]
+    parts = _parts(groups, n_rows)
+    options = {"tolerance": tolerance, "kappa": kappa}
+    first = {get_measure(name).of: name for name in names}
+    prepared = {of: get_measure(name).prepare(values[_kind(name)]) for of, name in first.items()}
+
+    def rows_of(name: str) -> list[tuple[Any, ...]]:
+        chosen = get_measure(name).chosen({**options, **reference[_kind(name)]})
+        return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
+
+    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
+        table = [row for rows in pool.map(rows_of, names) for row in rows]
+    frame = pd.DataFrame(table, columns=["place", "group", "measure", "value", "sampled", "rows"])
+    place = frame.pop("place").to_numpy()
+    frame.insert(0, "psi", thresholds[place])
+    frame.insert(5, "models", sizes[place])
+    if not inside_only:  # which may exceed the set's own extremes
+        frame["sampled"] = OF_ALL
+    frame.attrs["view"] = CURATOR if inside_only else ALL
+    return frame
+
+
+def _rows(
+    name: str,
+    prepared: Any,
+    options: dict[str, Any],
+    parts: Mapping[Any, Mask],
+    order: NDArray[np.int_],
+    sizes: NDArray[np.int_],
+) -> list[tuple[Any, ...]]:
+    measure, rows = get_measure(name), []
+    for group, mask in parts.items():
+        curve = np.full(len(sizes), np.nan)
+        if mask.any():
+            some = None if mask.all() else mask
+            curve = measure_rows(measure, prepared, some, options=options, sizes=sizes, order=order)
+        count = int(mask.sum())
+        rows += [
+            (place, group, name, float(value), measure.sampled, count)
+            for place, value in enumerate(curve)
+        ]
+    return rows
+
+
+def _parts(groups: ArrayLike | pd.Series | None, n_rows: int) -> dict[Any, Mask]:
+    masks = {} if groups is None else group_masks(groups, n_rows)
+    if _EVERYONE in masks:
+        raise ValueError(f"groups must not call a group {_EVERYONE!r}: that is every row's")
+    return {_EVERYONE: np.ones(n_rows, dtype=bool), **masks}
+
+
+def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:
+    if measures is None:
+        return _OWN[models.task] + (_WITH_TOLERANCE if tolerance is not None else [])
+    if isinstance(measures, str) or not len(measures):
+        raise ValueError(f"measures must be a list of names, at least one, got {measures!r}")
+    allowed = set(_OWN[models.task]) | set(_WITH_TOLERANCE)
+    for name in measures:
+        if name not in allowed | set(MEASURES):
+            get_measure(name)
+        if name not in allowed:
+            raise TypeError(f"{name} needs classes: for a regression use {sorted(allowed)}")
+        refuse_options(name, {} if tolerance is None else _tolerance(name, tolerance))
+    return list(measures)
+
+
+def _tolerance(name: str, tolerance: float) -> dict[str, float]:
+    return {"tolerance": tolerance} if name in _WITH_TOLERANCE else {}
+
+
+def _nested(
+    models: Any, psi: ArrayLike | None, inside_only: bool
+) -> tuple[FloatArray, NDArray[np.int_], NDArray[np.int_]]:
+    """Thresholds, the models that count in the order in which they enter, and how many do."""
+    if psi is None and not inside_only:
+        count = int(models.n_draws)
+        return np.array([np.nan]), np.arange(count), np.array([count])
+    try:
+        excess = np.asarray(models.excess, dtype=float)
+    except CuratorOnlyError as error:
+        raise CuratorOnlyError(
+            f"{error}; which draws lie inside is not known: say inside_only=False for measures of "
+            "all released draws, those outside included"
+        ) from error
+    if not inside_only:
+        raise ValueError("psi chooses the draws inside it: leave psi out for all draws")
+    drawn = float(models.psi)
+    wanted = np.atleast_1d(np.asarray(drawn if psi is None else psi, dtype=float))
+    if wanted.ndim != 1 or not (wanted >= 0).all() or not (wanted <= drawn * _TOP).all():
+        raise ValueError(
+            f"psi must be between 0 and {drawn:g}, with which the models were drawn, got "
+            f"{wanted.tolist()}: draws inside a larger set would not be uniform on it"
+        )
+    order, sizes = nest(_kept_on_the_edge(models, excess, drawn), wanted, len(excess))
+    return wanted, order[: sizes.max()], sizes
+
+
+def _kept_on_the_edge(models: Any, excess: FloatArray, psi: float) -> FloatArray:
+    """Excess, never above ψ for a draw that the sampler compared and found inside."""
+    if not (hasattr(models, "losses") and hasattr(models, "least")):
+        return excess
+    inside = np.asarray(models.losses) <= models.least + psi
+    return np.where(inside, np.minimum(excess, psi), np.maximum(excess, np.nextafter(psi, np.inf)))
+
+
+def _values(
+    models: Any, X: Any, names: Sequence[str], baseline: ArrayLike | None, least: int
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Labels and scores as far as they are asked for, and the reference model's."""
+    kinds = {_kind(name) for name in names}
+    reference: Any = least
+    if baseline is not None:
+        reference = np.asarray(baseline, dtype=float)
+    elif hasattr(models, "best_scores"):
+        reference = np.asarray(models.best_scores(X))
+    values: dict[str, Any] = {}
+    if "scores" in kinds:
+        values["scores"] = np.asarray(models.scores(X))
+    if "labels" in kinds:
+        values["labels"] = np.asarray(models.labels(X))
+    of_labels = reference if isinstance(reference, int) else _labels(reference)
+    return values, {"scores": {"baseline": reference}, "labels": {"baseline": of_labels}}
+
+
+def _labels(scores: FloatArray) -> NDArray[np.int_]:
+    """As a set labels: the likeliest class, at ½ the first."""
+    return np.asarray(scores.argmax(axis=-1) if scores.ndim == 2 else (scores > 0.5).astype(int))
+
+
+def _kind(name: str) -> str:
+    return "labels" if get_measure(name).of == "labels" else "scores"
+
+
+def _nobody(models: Any, inside_only: bool) -> str:
+    if not models.n_draws:
+        return "models holds no draws: fit with n_draws of at least 1"
+    return (
+        f"none of the {models.n_draws} draws lies in the Rashomon set: raise epsilon or psi"
+        + " or say inside_only=False for measures of draws outside it" * inside_only
+    )

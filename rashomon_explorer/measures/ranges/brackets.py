@@ -1,0 +1,140 @@
+"""Brackets of linear functionals over a problem's Rashomon set, whatever loss and domain."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.domains import Ball, Domain
+from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.measures.ranges.cuts import CutPool, Enough, furthest_by_cuts
+from rashomon_explorer.measures.ranges.level_set import LevelSet, check_psi
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.reach import BallReach, Reach
+from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
+from rashomon_explorer.measures.ranges.tilted import furthest_on
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+_WIDE = 1e-3
+
+
+def brackets(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    directions: FloatArray,
+    tolerance: float,
+    decided: Decide | None = None,
+) -> Extents:
+    """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
+    psi = check_psi(psi)
+    best = problem.minimum
+    if isinstance(problem, PenalisedProblem):
+        reach: Reach = problem.reach(psi)
+    else:
+        reach = BallReach(problem.domain.radius_bound, best.theta)
+    among = LevelSet(problem, best.theta, best.value, best.value + psi, reach, problem.domain)
+    if isinstance(problem, PenalisedProblem):
+        return furthest(among, directions, tolerance, decided=decided)
+    loss, domain = problem.evaluator().loss, problem.domain
+    if not isinstance(loss, ClippedSlopeRisk):
+        return _on_domain(among, domain, directions, tolerance, decided)
+    if loss.shape.width == 0:
+        return _by_cuts(among, domain, directions, tolerance, decided)
+    found = _on_domain(among, domain, directions, tolerance, decided)
+    return _cut_wide_ones(among, domain, directions, found, tolerance, decided)
+
+
+def _on_domain(
+    among: LevelSet,
+    domain: Domain,
+    directions: FloatArray,
+    tolerance: float,
+    decided: Decide | None,
+) -> Extents:
+    """Solve on the ball around the domain; go on alone where that leaves the domain."""
+    if isinstance(domain, Ball):
+        return furthest(among, directions, tolerance, decided=decided)
+    around = replace(among, domain=Ball(domain.radius_bound))
+    found = furthest(around, directions, tolerance, decided=decided)
+    points = among.verified(_into(among, found.points))
+    inner, outer = _inner(among, directions, points), found.outer.copy()
+    open_ = outer - inner > tolerance * np.abs(outer)
+    if decided is not None:
+        open_ &= ~decided(np.arange(len(inner)), inner, outer)
+    for column in np.flatnonzero(open_):
+        direction = directions[:, column]
+        enough = _enough(int(column), tolerance, decided)
+        bound = float(outer[column])
+        outer[column], point = furthest_on(domain, among, direction, bound, tolerance, enough)
+        if direction @ (point - among.centre) > inner[column]:
+            points[:, column] = point
+    points = among.verified(points)
+    return Extents(_inner(among, directions, points), outer, points)
+
+
+def _into(among: LevelSet, points: FloatArray) -> FloatArray:
+    """Nearest points of the domain, pulled to the centre until convexity proves their level."""
+    step = among.domain.project(points) - among.centre[:, None]
+    value = among.objective.value(among.centre[:, None] + step)
+    return np.asarray(among.centre[:, None] + step * among.shrink(value))
+
+
+def _inner(among: LevelSet, directions: FloatArray, points: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", directions, points - among.centre[:, None]))
+
+
+def _by_cuts(
+    among: LevelSet,
+    domain: Domain,
+    directions: FloatArray,
+    tolerance: float,
+    decided: Decide | None,
+) -> Extents:
+    """One direction after the other; each leaves its cuts to the next."""
+    pool = CutPool()
+    found = [
+        furthest_by_cuts(domain, among, direction, _enough(column, tolerance, decided), pool)
+        for column, direction in enumerate(directions.T)
+    ]
+    points = among.verified(np.column_stack([point for _, point in found]))
+    outer = np.array([outer for outer, _ in found])
+    return Extents(_inner(among, directions, points), outer, points)
+
+
+def _cut_wide_ones(
+    among: LevelSet,
+    domain: Domain,
+    directions: FloatArray,
+    found: Extents,
+    tolerance: float,
+    decided: Decide | None,
+) -> Extents:
+    """Go on by cuts where a parabola too narrow for quadratic models left a wide bracket."""
+    wide = found.outer - found.inner > max(_WIDE, tolerance) * found.outer
+    if decided is not None:
+        wide &= ~decided(np.arange(len(wide)), found.inner, found.outer)
+    columns = np.flatnonzero(wide)
+    if not len(columns):
+        return found
+    chosen = None if decided is None else _only(decided, columns)
+    cut = _by_cuts(among, domain, directions[:, columns], tolerance, chosen)
+    inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
+    better = cut.inner > inner[columns]
+    inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]
+    outer[columns] = np.minimum(outer[columns], cut.outer)
+    return Extents(inner, outer, points)
+
+
+def _only(decided: Decide, columns: NDArray[np.intp]) -> Decide:
+    return lambda places, inner, outer: decided(columns[places], inner, outer)
+
+
+def _enough(column: int, tolerance: float, decided: Decide | None) -> Enough:
+    def enough(inner: float, outer: float) -> bool:
+        if outer - inner <= tolerance * abs(outer) or decided is None:
+            return outer - inner <= tolerance * abs(outer)
+        return bool(decided(np.array([column]), np.array([inner]), np.array([outer]))[0])
+
+    return enough

@@ -1,0 +1,134 @@
+"""One direction for a loss with kinks: cutting planes, proved by their multipliers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from rashomon_explorer.domains import Domain
+from rashomon_explorer.measures.ranges.level_set import LevelSet
+
+FloatArray = NDArray[np.float64]
+Enough = Callable[[float, float], bool]
+
+_MOST_PROGRAMMES = 150
+_MOST_BACKTRACKS = 30
+_FINEST = 1e-4  # curved faces, of a ball or a ridge, take ever more cuts
+_ON_LEVEL = 1e-10
+_WITHOUT_GAIN = 10
+
+
+@dataclass
+class CutPool:
+    """Half-spaces normal·θ ≤ limit that hold every model of the set, for all directions.
+
+    Parameters
+    ----------
+    normals : list of ndarray of shape (p,)
+        Of length 1.
+    limits : list of float
+    """
+
+    normals: list[FloatArray] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
+
+    def add(self, normal: FloatArray, limit: float) -> None:
+        """Add a half-space; one of a zero normal says nothing."""
+        length = float(np.linalg.norm(normal))
+        if length > 0:
+            self.normals.append(normal / length)
+            self.limits.append(limit / length)
+
+    def forget(self, most: int) -> None:
+        """Keep the newest ``most``."""
+        self.normals, self.limits = self.normals[-most:], self.limits[-most:]
+
+
+def furthest_by_cuts(
+    domain: Domain,
+    among: LevelSet,
+    direction: FloatArray,
+    enough: Enough,
+    pool: CutPool,
+) -> tuple[float, FloatArray]:
+    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near.
+
+    A linear programme over the cuts G known so far proposes a point; it is drawn to θ* as far as
+    the domain and the level ask, and the tangents met there are new cuts (the supporting
+    hyperplane method, Veinott, Oper. Res. 1967). Whatever the programme's rounding, multipliers
+    λ ≥ 0 of the cuts prove a·ϑ ≤ λ·limits + h_C(a − Gᵀλ) with the domain's support function.
+
+    Parameters
+    ----------
+    domain : Domain
+    among : LevelSet
+        Its models lie in the domain.
+    direction : ndarray of shape (p,)
+    enough : callable
+        Takes the inner and the outer extent and says whether to stop.
+    pool : CutPool
+        Cuts known before; new ones are added.
+
+    Returns
+    -------
+    outer : float
+    point : ndarray of shape (p,)
+    """
+    centre, radius = among.centre, domain.radius_bound
+    outer = float(domain.support(direction[:, None])[0] - direction @ centre)
+    best, idle = centre, 0
+    for _ in range(_MOST_PROGRAMMES):
+        inner = float(direction @ (best - centre))
+        if outer - inner <= _FINEST * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
+            break
+        far, bound = _programme(domain, direction, pool, radius)
+        before = outer - inner
+        outer = min(outer, bound - float(direction @ centre))
+        found = _supported(domain, among, far, pool)
+        best = max(best, found, key=lambda one: float(direction @ one))
+        idle = idle + 1 if outer - direction @ (best - centre) >= before * (1 - 1e-9) else 0
+    pool.forget(100 + 20 * len(centre))
+    return outer, best
+
+
+def _programme(
+    domain: Domain, direction: FloatArray, pool: CutPool, radius: float
+) -> tuple[FloatArray, float]:
+    """Furthest point of the cuts in a box around the domain, and the bound that they prove."""
+    if not pool.normals:
+        return domain.extreme(direction[:, None])[:, 0], np.inf
+    normals, limits = np.array(pool.normals), np.array(pool.limits)
+    size = float(np.linalg.norm(direction)) or 1.0
+    solved = linprog(-direction / size, normals, limits, bounds=(-radius, radius))
+    if solved.x is None:
+        return domain.extreme(direction[:, None])[:, 0], np.inf
+    weights = size * np.maximum(-solved.ineqlin.marginals, 0.0)
+    rest = direction - normals.T @ weights
+    return solved.x, float(weights @ limits + domain.support(rest[:, None])[0])
+
+
+def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
+    """Point of the set on the way from the centre to ``far``; tangents met are added as cuts.
+
+    Newton's method along the segment falls to the level from above, because L is convex.
+    """
+    nearest = domain.project(far[:, None])[:, 0]
+    normal = far - nearest
+    if np.linalg.norm(normal) > 1e-12 * domain.radius_bound:
+        pool.add(normal, float(domain.support(normal[:, None])[0]))
+    step = nearest - among.centre
+    share = 1.0
+    for _ in range(_MOST_BACKTRACKS):
+        theta = among.centre + share * step
+        values, gradients = among.objective.value_and_gradient(theta[:, None])
+        value, gradient = float(values[0]), gradients[:, 0]
+        over, slope = value - among.level, float(gradient @ step)
+        if over > -_ON_LEVEL * among.room:
+            pool.add(gradient, among.tangent_limit(theta, value, gradient))
+        if over <= _ON_LEVEL * among.room or slope <= 0:
+            break
+        share -= over / slope
+    pulled = float(among.shrink(values)[0])
+    return np.asarray(among.centre + pulled * share * step)

@@ -1,0 +1,96 @@
+"""The problem that a fitted Rashomon estimator drew from, made again from its rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import RashomonSet
+
+FloatArray = NDArray[np.float64]
+
+
+def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
+    """Problem of a fitted ``RashomonClassifier`` or ``RashomonRegressor`` and its rows.
+
+    A set of draws holds no rows, so that exact ranges ask for them again. Curator: it holds
+    private rows.
+
+    Parameters
+    ----------
+    estimator : RashomonClassifier or RashomonRegressor
+        Fitted.
+    X : array-like of shape (n_rows, n_features)
+        Rows it was fitted to.
+    y : array-like of shape (n_rows,)
+
+    Returns
+    -------
+    Problem
+        With the estimator's loss, ball, clipping and ridge.
+
+    Raises
+    ------
+    TypeError
+        If the estimator holds no set of draws.
+    ValueError
+        If a label is not one of its classes, or these are not the rows it was fitted to.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> fitted = RashomonClassifier(n_draws=5, random_state=0).fit(X, y)
+    >>> problem = declared_problem(fitted, X, y)
+    >>> problem.minimum.value == fitted.rashomon_set_.minimum.value
+    True
+    """
+    if not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator must be a fitted Rashomon estimator, got {estimator!r}")
+    check_is_fitted(estimator)
+    models = getattr(estimator, "rashomon_set_", None)
+    if not isinstance(models, RashomonSet):
+        raise TypeError(
+            f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
+            "penalised_problem"
+        )
+    loss, targets = _loss_and_targets(models, np.asarray(y))
+    problem = Problem(
+        X,
+        targets,
+        loss=loss,
+        radius=estimator.radius,
+        row_norm=models.row_norm,
+        ridge=estimator.ridge,
+    )
+    _check_same(problem, models)
+    return problem
+
+
+def _loss_and_targets(models: RashomonSet, y: NDArray[Any]) -> tuple[Loss, FloatArray]:
+    if models.link == "identity":
+        low, high = models.target_bounds
+        held = np.clip(y.astype(float), low, high)
+        return SquaredLoss(), (held - (low + high) / 2) / ((high - low) / 2)
+    place = {label: code for code, label in enumerate(models.classes)}
+    strange = [label for label in y.tolist() if label not in place]
+    if strange:
+        raise ValueError(f"y must hold the classes {[*place]}, got {strange[0]!r}")
+    codes = np.array([place[label] for label in y.tolist()], dtype=float)
+    if models.link == "softmax":
+        return SoftmaxLoss(models.n_classes), codes
+    return LogisticLoss(), 2 * codes - 1
+
+
+def _check_same(problem: Problem, models: RashomonSet) -> None:
+    if problem.p != models.coef.shape[1]:
+        raise ValueError(f"the rows make {problem.p} parameters, the draws {models.coef.shape[1]}")
+    away = abs(problem.minimum.value - models.minimum.value)
+    if away > problem.minimum.gap + models.minimum.gap + 1e-12:
+        raise ValueError(
+            f"the least loss on these rows is {away:.3g} away from the one of the draws: give the "
+            "rows that the estimator was fitted to, and leave its parameters as they were"
+        )

@@ -1,0 +1,132 @@
+"""Which linear functionals of the models are asked for, and what they are called."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.ranges.level_set import ConvexProblem
+from rashomon_explorer.problem import add_intercept, clip_rows
+
+FloatArray = NDArray[np.float64]
+
+
+def parameter_names(
+    problem: ConvexProblem, feature_names: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Names of a problem's parameters: features, then the intercept, for each score.
+
+    Raises
+    ------
+    ValueError
+        If the number of names is wrong.
+    """
+    outputs = problem.loss.outputs
+    width = problem.p // outputs - problem.intercept
+    if feature_names is None:
+        feature_names = getattr(problem, "feature_names", [f"x{j}" for j in range(width)])
+    if len(feature_names) != width:
+        raise ValueError(f"feature_names must hold {width} names, got {len(feature_names)}")
+    names = (*map(str, feature_names), *(["intercept"] if problem.intercept else []))
+    if outputs == 1:
+        return names
+    return tuple(f"class {c}: {name}" for c in range(1, outputs + 1) for name in names)
+
+
+def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> FloatArray:
+    """Directions (k, p), by default one for each parameter.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or an entry is not finite.
+    """
+    if directions is None:
+        return np.eye(problem.p)
+    try:
+        array = np.asarray(directions, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"directions must be numbers: {error}") from error
+    if array.ndim != 2 or array.shape[1] != problem.p or not len(array):
+        raise ValueError(
+            f"directions must hold one a row, shape (k, {problem.p}), got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError("directions must be finite")
+    return array
+
+
+def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
+    """Rows (n_rows, width) as the models score them: shortened, with a constant if need be.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not finite or have another number of columns than the models.
+    """
+    try:
+        rows = np.asarray(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers: {error}") from error
+    width = problem.p // problem.loss.outputs - problem.intercept
+    if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
+        raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
+    if not np.isfinite(rows).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+    clipped, _ = clip_rows(rows, problem.row_norm)
+    return add_intercept(clipped) if problem.intercept else clipped
+
+
+def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
+    """Directions of every row's score, with several scores a row of each class but the first."""
+    rows = scored_rows(problem, X)
+    index = row_index(X)
+    outputs = problem.loss.outputs
+    if outputs == 1:
+        return rows, index
+    directions = np.einsum("nj,ck->ncjk", rows, np.eye(outputs)).swapaxes(2, 3)
+    classes = np.tile(np.arange(1, outputs + 1), len(rows))
+    names = pd.MultiIndex.from_arrays([index.repeat(outputs), classes], names=["row", "class"])
+    return directions.reshape(len(names), problem.p), names
+
+
+def row_index(X: ArrayLike) -> pd.Index:
+    """Names of the rows: a frame's own, which may repeat, or their places.
+
+    Examples
+    --------
+    >>> row_index([[0.5], [0.2]]).tolist()
+    [0, 1]
+    """
+    names: Any = X.index if isinstance(X, pd.DataFrame) else range(len(np.asarray(X)))
+    return pd.Index(names, name="row")
+
+
+def gap_directions(
+    problem: ConvexProblem, X: ArrayLike, groups: ArrayLike
+) -> tuple[FloatArray, pd.Index]:
+    """Directions of the difference of mean scores of every pair of groups.
+
+    Raises
+    ------
+    ValueError
+        If there is not one group a row, a group is missing, there is only one, or the models
+        have several scores.
+    """
+    if problem.loss.outputs > 1:
+        raise ValueError("a group gap needs one score a row: give directions of your own")
+    rows = scored_rows(problem, X)
+    codes, names = pd.factorize(np.asarray(groups), sort=True)
+    if codes.shape != (len(rows),):
+        raise ValueError(f"groups must hold one a row, got {codes.shape} for {len(rows)} rows")
+    if (codes < 0).any():
+        raise ValueError(f"groups holds a missing value at row {int(np.argmin(codes))}")
+    if len(names) < 2:
+        raise ValueError(f"groups must hold at least two groups, got {list(names)}")
+    means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(names))])
+    first, second = np.triu_indices(len(names), k=1)
+    labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
+    return means[first] - means[second], pd.Index(labels, name="groups")

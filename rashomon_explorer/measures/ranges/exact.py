@@ -1,0 +1,227 @@
+"""Exact ranges of linear functionals over the Rashomon set of a convex loss."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.constants import check_positive
+from rashomon_explorer.measures.ranges.brackets import brackets
+from rashomon_explorer.measures.ranges.directions import (
+    as_directions,
+    gap_directions,
+    parameter_names,
+    score_directions,
+)
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
+
+
+def exact_ranges(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    directions: ArrayLike | None = None,
+    *,
+    names: Sequence[str] | pd.Index | None = None,
+    tolerance: float = 1e-6,
+) -> pd.DataFrame:
+    """Least and largest a·θ over the Rashomon set, each between two proved ends.
+
+    G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} with the certified minimum θ* and the problem's domain C. Both
+    programmes of a direction a are convex, so that every tangent of L proves an outer end and
+    every model of G attains an inner one; they are searched for until they meet
+    (docs/measures.md).
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+        :func:`penalised_problem` makes the latter of a fitted scikit-learn model.
+    psi : float
+        Rashomon threshold > 0, in units of the problem's objective; see :func:`relative_psi`.
+    directions : array-like of shape (k, p), optional
+        One a row; by default every parameter of the model.
+    names : sequence of length k, optional
+        Labels of the result's rows.
+    tolerance : float, default=1e-6
+        Distance of inner and outer end to reach, as a share of the outer end's distance from the
+        best model's value. Losses with kinks may end wider apart; the columns tell.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a direction: low_outer ≤ low ≤ best ≤ high ≤ high_outer. A model of G attains
+        ``low``, another ``high``, and no model of G is below ``low_outer`` or above
+        ``high_outer``; ``best`` is θ*'s.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or a shape is wrong.
+    DataError
+        If a penalised problem has no minimum or no bounded set is known.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5], [0.2]], [0.5, -0.5, 0.0], loss="squared", ridge=0.1)
+    >>> exact_ranges(problem, 0.01).round(4).loc["x0", ["low", "best", "high"]].tolist()
+    [0.3347, 0.604, 0.8732]
+    """
+    array = as_directions(problem, directions)
+    if names is None and directions is None:
+        names = parameter_names(problem)
+    if names is not None and len(names) != len(array):
+        raise ValueError(f"{len(names)} names are given for {len(array)} directions")
+    index = pd.RangeIndex(len(array)) if names is None else pd.Index(names)
+    return _table(problem, psi, array, index, tolerance)
+
+
+def exact_coefficient_ranges(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    *,
+    feature_names: Sequence[str] | None = None,
+    tolerance: float = 1e-6,
+) -> pd.DataFrame:
+    """Exact range of every coefficient over the Rashomon set.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+    psi : float
+    feature_names : sequence of str, optional
+        Without the intercept; by default x0, x1, … or those that scikit-learn saw.
+    tolerance : float, default=1e-6
+
+    Returns
+    -------
+    pandas.DataFrame
+        As in :func:`exact_ranges`, one row a parameter.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
+    >>> list(exact_coefficient_ranges(problem, 0.01, feature_names=["age"]).index)
+    ['age', 'intercept']
+    """
+    index = pd.Index(parameter_names(problem, feature_names), name="parameter")
+    return _table(problem, psi, np.eye(problem.p), index, tolerance)
+
+
+def exact_score_ranges(
+    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = 1e-6
+) -> pd.DataFrame:
+    """Exact range of every person's linear score (margin) over the Rashomon set.
+
+    Through the logistic link, which rises, they are ranges of probabilities too.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+    psi : float
+    X : array-like of shape (n_rows, n_features)
+        Shortened to the problem's ``row_norm`` as its own rows were.
+    tolerance : float, default=1e-6
+
+    Returns
+    -------
+    pandas.DataFrame
+        As in :func:`exact_ranges`, one row a person, or a person and class but the first
+        (class 0 of a softmax loss has the score 0).
+
+    Raises
+    ------
+    ValueError
+        If the rows are not finite or have another number of columns than the models.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
+    >>> exact_score_ranges(problem, 0.01, [[0.0], [0.3]]).shape
+    (2, 5)
+    """
+    directions, index = score_directions(problem, X)
+    return _table(problem, psi, directions, index, tolerance)
+
+
+def exact_group_gap(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    X: ArrayLike,
+    groups: ArrayLike,
+    *,
+    tolerance: float = 1e-6,
+) -> pd.DataFrame:
+    """Exact range of the difference of two groups' mean linear scores, for every pair.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+    psi : float
+    X : array-like of shape (n_rows, n_features)
+    groups : array-like of shape (n_rows,)
+    tolerance : float, default=1e-6
+
+    Returns
+    -------
+    pandas.DataFrame
+        As in :func:`exact_ranges`, rows named ``"a - b"``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two groups, or the models have several scores a row.
+
+    Examples
+    --------
+    >>> X = [[0.5], [-0.5]] * 9
+    >>> problem = Problem(X, [1, -1] * 9)
+    >>> list(exact_group_gap(problem, 0.01, X, ["f", "m"] * 9).index)
+    ['f - m']
+    """
+    directions, index = gap_directions(problem, X, groups)
+    return _table(problem, psi, directions, index, tolerance)
+
+
+def relative_psi(problem: Problem | PenalisedProblem, slack: float) -> float:
+    """Threshold ψ = slack·min L, for sets stated as L(θ) ≤ (1 + slack)·min L.
+
+    **Curator: computed from private rows, not private.**
+
+    Examples
+    --------
+    >>> round(relative_psi(Problem([[0.0], [0.0]], [1, -1]), 0.01), 6)
+    0.006931
+    """
+    check_positive("slack", slack)
+    return slack * problem.minimum.value
+
+
+def _table(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    directions: FloatArray,
+    index: pd.Index,
+    tolerance: float,
+) -> pd.DataFrame:
+    check_positive("tolerance", tolerance)
+    both = np.vstack([directions, -directions]).T
+    found = brackets(problem, psi, both, tolerance)
+    best = directions @ problem.minimum.theta
+    (up, down), (up_outer, down_outer) = np.split(found.inner, 2), np.split(found.outer, 2)
+    ends = (best - down_outer, best - down, best, best + up, best + up_outer)
+    table = pd.DataFrame(dict(zip(COLUMNS, ends, strict=True)), index=index)
+    table.attrs.update(view="curator: not private", psi=float(psi))
+    return table

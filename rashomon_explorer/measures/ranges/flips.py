@@ -1,0 +1,155 @@
+"""Which people's labels can flip inside the Rashomon set: exactly, person by person."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.ranges.brackets import brackets
+from rashomon_explorer.measures.ranges.directions import row_index, scored_rows
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+Columns = NDArray[np.intp]
+Yes = NDArray[np.bool_]
+
+_TOLERANCE = 1e-6
+
+
+class ExactAmbiguity(NamedTuple):
+    """Share of people whose label can flip, between two proved ends.
+
+    Parameters
+    ----------
+    lower : float
+        Share whose label some model of the set flips.
+    upper : float
+        One less the share whose label no model of the set flips; equal to ``lower`` unless
+        somebody's furthest score is 0 within the tolerance.
+    """
+
+    lower: float
+    upper: float
+
+
+def exact_flips(
+    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = _TOLERANCE
+) -> pd.DataFrame:
+    """Whether some model of the Rashomon set gives a person another label than the best model.
+
+    The label is the sign of the score (class 0 at 0), or the class of the largest. A person is
+    decided as soon as a model flips the label, or a tangent proves that none does, so that most
+    need one look at the rows.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+        Of a classification loss.
+    psi : float
+        Rashomon threshold > 0.
+    X : array-like of shape (n_rows, n_features)
+    tolerance : float, default=1e-6
+        Where the search ends for those who cannot be decided, as a share of the furthest move.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a person: ``label`` of the best model (0, 1, …), ``flips`` (some model of the set
+        proves it) and ``decided`` (whether ``flips`` is certain either way).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or a shape is wrong.
+    TypeError
+        For a regression loss, which knows no labels.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
+    >>> exact_flips(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
+    [True, False]
+    """
+    if problem.loss.task == "regression":
+        raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
+    directions, label = _flip_directions(problem, X)
+    needed = -np.einsum("nkj,j->nk", directions, problem.minimum.theta)
+    n, others = needed.shape
+    need = needed.ravel()
+
+    def decided(
+        columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray
+    ) -> NDArray[np.bool_]:
+        return (inner > need[columns]) | (outer < need[columns])
+
+    found = brackets(problem, psi, directions.reshape(n * others, -1).T, tolerance, decided)
+    flips = (found.inner > need).reshape(n, others).any(axis=1)
+    # Scores that no model moves, those of a row of zeros, tie for ever.
+    fixed = ~directions.any(axis=2)
+    stays = (fixed | (found.outer < need).reshape(n, others)).all(axis=1)
+    index = row_index(X)
+    table = pd.DataFrame({"label": label, "flips": flips, "decided": flips | stays}, index=index)
+    table.attrs.update(view="curator: not private", psi=float(psi))
+    return table
+
+
+def exact_ambiguity(
+    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = _TOLERANCE
+) -> ExactAmbiguity:
+    """Share of people whose label some model of the Rashomon set flips.
+
+    The ambiguity (1/n) #{i : ∃ θ ∈ G, f_θ(x_i) ≠ f_θ*(x_i)} of Marx, Calmon and Ustun (2020) over
+    the whole set, of which draws show a part.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+    psi : float
+    X : array-like of shape (n_rows, n_features)
+    tolerance : float, default=1e-6
+
+    Returns
+    -------
+    ExactAmbiguity
+        Lower and upper end.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or a shape is wrong.
+    TypeError
+        For a regression loss.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
+    >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
+    ExactAmbiguity(lower=0.5, upper=0.5)
+    """
+    table = exact_flips(problem, psi, X, tolerance=tolerance)
+    possible = table["flips"] | ~table["decided"]
+    return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
+
+
+def _flip_directions(
+    problem: Problem | PenalisedProblem, X: ArrayLike
+) -> tuple[FloatArray, NDArray[np.int_]]:
+    """Directions (n, other labels, p) that flip when they exceed 0, and the best labels (n,)."""
+    rows = scored_rows(problem, X)
+    outputs, best = problem.loss.outputs, problem.minimum.theta
+    scores = rows @ best.reshape(outputs, -1).T
+    if outputs == 1:
+        label = (scores[:, 0] > 0).astype(int)
+        return (rows * np.where(label == 1, -1.0, 1.0)[:, None])[:, None, :], label
+    label = np.column_stack([np.zeros(len(rows)), scores]).argmax(axis=1)
+    each = np.vstack([np.zeros(outputs), np.eye(outputs)])  # class 0 has the score 0
+    others = np.array([[c for c in range(outputs + 1) if c != own] for own in range(outputs + 1)])
+    differences = each[others[label]] - each[label][:, None, :]
+    directions = np.einsum("nkc,nj->nkcj", differences, rows)
+    return directions.reshape(len(rows), outputs, problem.p), label

@@ -1,0 +1,203 @@
+"""A linear model's penalised objective: free intercept, no ball, no clipping."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.losses import ExcessBound, Loss
+from rashomon_explorer.measures.ranges.reach import EllipsoidReach
+from rashomon_explorer.minimum import Minimum, Objective
+from rashomon_explorer.minimum.objective import Place, step_towards
+
+FloatArray = NDArray[np.float64]
+
+_MOST_STEPS = 100
+_FURTHEST = 1e12
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """All of R^p."""
+
+    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+        """Whether each column of ``theta`` (p, K) is finite; shape (K,)."""
+        return np.asarray(np.isfinite(theta).all(axis=0))
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Return ``theta`` itself."""
+        return theta
+
+
+class _Penalised(Objective):
+    """Mean loss plus ½ Σ ridge_j θ_j²."""
+
+    def __init__(self, loss: Any, ridges: FloatArray) -> None:
+        super().__init__(loss, 0.0)
+        self.ridges = ridges
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        return np.asarray(self.loss.value(theta) + self.ridges @ theta**2 / 2)
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        value, gradient = self.loss.value_and_gradient(theta)
+        return value + self.ridges @ theta**2 / 2, gradient + self.ridges[:, None] * theta
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        return np.asarray(self.loss.hessian(theta) + np.diag(self.ridges))
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedProblem:
+    """Mean loss of linear scores plus ½ Σ ridge_j θ_j², over all of R^p.
+
+    What scikit-learn's linear models minimise, up to a factor. Curator: it holds private rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        With a constant 1 as the last column if ``intercept``.
+    targets : ndarray of shape (n,)
+    loss : Loss
+        Logistic or squared.
+    ridges : ndarray of shape (p,)
+        Penalty of each parameter, 0 for a free one.
+    intercept : bool
+    feature_names : tuple of str
+        Names of the columns but the constant.
+
+    Raises
+    ------
+    DataError
+        From ``minimum``: if the objective has no minimum, or not one alone.
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    loss: Loss
+    ridges: FloatArray
+    intercept: bool
+    feature_names: tuple[str, ...]
+
+    @property
+    def domain(self) -> Everywhere:
+        """All of R^p."""
+        return Everywhere()
+
+    @property
+    def row_norm(self) -> float:
+        """Infinite: rows are taken as they are."""
+        return math.inf
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def p(self) -> int:
+        """Number of parameters, the intercept included."""
+        return int(self.rows.shape[1])
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Objective (K,) of each column of ``theta`` (p, K)."""
+        return self._objective.value(theta)
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K)."""
+        return self._objective.value_and_gradient(theta)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) at one model (p,)."""
+        return self._objective.hessian(theta)
+
+    @cached_property
+    def minimum(self) -> Minimum:
+        """Minimum by Newton's method, with a proved gap (curator)."""
+        return self._certified.minimum
+
+    def reach(self, psi: float) -> EllipsoidReach:
+        """Ellipsoid that holds every model with an excess of at most ``psi``.
+
+        With u = A^{1/2}(θ − θ*) for the Hessian A at θ*, the excess is at least
+        bound(‖u‖) − ‖A^{-1/2}∇L(θ*)‖·‖u‖ (docs/theory.md §3), which divided by ‖u‖ does not fall.
+        """
+        whiten = self._certified.whiten
+        return EllipsoidReach(whiten, self._certified.extent(psi + self._rounding))
+
+    @cached_property
+    def _objective(self) -> "_Penalised":
+        return _Penalised(self.loss.empirical(self.rows, self.targets), self.ridges)
+
+    @property
+    def _rounding(self) -> float:
+        return _ROUNDING * (1 + abs(self.minimum.value))
+
+    @cached_property
+    def _certified(self) -> "_Certified":
+        place = Place.of(self._objective, np.zeros(self.p))
+        for _ in range(_MOST_STEPS):
+            step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]
+            moved = step_towards(self._objective, place, place.theta - step)
+            if moved is place:
+                break
+            place = moved
+        self._check_separable(place.theta)
+        return _Certified.at(self._objective, place)
+
+    def _check_separable(self, theta: FloatArray) -> None:
+        if self.loss.task != "classification" or self.ridges.any():
+            return
+        if (self.targets * (self.rows @ theta) > 0).all():
+            raise DataError(
+                "the classes can be separated without error, so that the unpenalised loss has no "
+                "minimum: fit with a finite C"
+            )
+
+
+@dataclass(frozen=True)
+class _Certified:
+    """A minimum, and how the objective rises around it."""
+
+    minimum: Minimum
+    whiten: FloatArray
+    bound: ExcessBound
+    pull: float
+
+    @classmethod
+    def at(cls, objective: _Penalised, place: Place) -> "_Certified":
+        curvature, vectors = np.linalg.eigh(objective.hessian(place.theta))
+        if not curvature[0] > 1e-15 * curvature[-1]:
+            raise DataError(
+                "the objective is flat in some direction, so that coefficients have no range: "
+                "drop collinear columns, or fit with a penalty"
+            )
+        whiten = vectors / np.sqrt(curvature)
+        bound = objective.loss.excess_bound(place.theta, whiten)
+        pull = float(np.linalg.norm(whiten.T @ place.gradient))
+        known = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
+        gap = pull * known.extent(0.0) + _ROUNDING * (1 + abs(place.value))
+        return replace(known, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
+
+    def extent(self, psi: float) -> float:
+        """Radius beyond which the excess is above ``psi``."""
+        low, high = 0.0, 1.0
+        while self._excess(high) <= psi:
+            low, high = high, 2 * high
+            if high > _FURTHEST:
+                raise DataError(
+                    f"no bounded set of models is known to hold all within psi={psi:g} of the "
+                    "minimum: lower psi, or fit with a stronger penalty"
+                )
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._excess(middle) <= psi else (low, middle)
+        return high
+
+    def _excess(self, radius: float) -> float:
+        return float(self.bound.radial(np.array([radius]))[0]) - self.pull * radius

@@ -1,0 +1,211 @@
+"""The Rashomon ratio: the set's volume over the domain's, and how well it is known."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, gammaln
+from sklearn.utils import check_random_state
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers.rejection.envelope import Envelope
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+_AT_ONCE = 2**22  # rows × models whose loss is looked at between two draws of points
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """An estimated ratio of volumes and its exact binomial interval.  Curator: reads private rows.
+
+    Logarithms, since a ratio in thirty dimensions has fewer digits than a number can hold.
+
+    Parameters
+    ----------
+    log_value, log_low, log_high : float
+        Natural logarithms of the estimate and of the ends of the interval.
+    level : float
+        Chance, over the draws, that the interval holds the ratio: at least this.
+    n_draws, hits : int
+        Independent uniform points, and how many of them lay in the set.
+
+    Examples
+    --------
+    >>> rashomon_ratio([0.05, 0.2, 0.01, 0.4], psi=0.1).value
+    0.5
+    """
+
+    log_value: float
+    log_low: float
+    log_high: float
+    level: float
+    n_draws: int
+    hits: int
+
+    @property
+    def value(self) -> float:
+        """Estimate; 0.0 where it is smaller than any number."""
+        return math.exp(self.log_value)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Lower and upper end."""
+        return math.exp(self.log_low), math.exp(self.log_high)
+
+
+def rashomon_ratio(excess: ArrayLike, psi: float, *, level: float = 0.95) -> Ratio:
+    """Share of models, drawn uniformly from the whole class, that lie in the Rashomon set.
+
+    The Rashomon ratio vol(R)/vol(F) (Semenova, Rudin and Parr, FAccT 2022) by plain rejection,
+    with the interval of Clopper and Pearson (1934). Right for any class that can be drawn from
+    uniformly, and hopeless where the ratio is below 1/n_draws: then no draw hits, the lower end
+    is 0, and for linear models :func:`linear_rashomon_ratio` is the way.
+
+    Parameters
+    ----------
+    excess : array-like of shape (n_draws,)
+        Excess losses of independent draws that are uniform on the *class*: not of draws from the
+        set, which lie in it by design.
+    psi : float
+        Rashomon threshold, ≥ 0.
+    level : float, default=0.95
+
+    Returns
+    -------
+    Ratio
+
+    Raises
+    ------
+    ValueError
+        If there are no draws, an excess is not finite, or a number is out of range.
+
+    Examples
+    --------
+    >>> found = rashomon_ratio(np.linspace(0, 1, 1001), psi=0.1)
+    >>> found.hits, tuple(round(end, 3) for end in found.interval)
+    (101, (0.083, 0.121))
+    """
+    values = np.asarray(excess, dtype=float)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"excess must have shape (n_draws,), at least one, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("excess holds NaN or infinity")
+    _check(psi, level)
+    return _from_hits(int((values <= psi).sum()), len(values), 0.0, level)
+
+
+def linear_rashomon_ratio(
+    problem: Problem,
+    psi: float,
+    *,
+    n_draws: int = 10_000,
+    level: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+) -> Ratio:
+    """Volume of a convex problem's Rashomon set over its domain's.  Curator: reads private rows.
+
+    The certified radial bound of the loss puts the set into an ellipsoid E about the best model,
+    of known volume. Points drawn uniformly from E are independent, so that the share that lies
+    in the set has an exact binomial interval, and
+
+        vol(G)/vol(C) = P(θ ∈ G | θ uniform on E)·vol(E)/vol(C).
+
+    Nothing is annealed and no chain has to mix: the interval is exact whatever the dimension.
+    What grows with the dimension is the number of draws that miss, because E exceeds G; with no
+    hit the lower end is 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a domain whose volume is known: a ball, box, simplex or ℓ₁ ball.
+    psi : float
+        Rashomon threshold, > 0.
+    n_draws : int, default=10_000
+    level : float, default=0.95
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Ratio
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the domain is an intersection, whose volume is unknown.
+    SamplerError
+        If no ellipsoid is certified because the loss is flat.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]] * 50, [1, -1, 1, 1] * 25, radius=5.0, intercept=False)
+    >>> found = linear_rashomon_ratio(problem, psi=0.01, random_state=0)
+    >>> found.interval[0] < 0.1307 < found.interval[1]
+    True
+    """
+    _check(psi, level)
+    if psi == 0 or n_draws < 1:
+        raise ValueError(f"psi must be > 0 and n_draws >= 1, got {psi!r} and {n_draws!r}")
+    if hasattr(problem.domain, "body"):
+        raise ValueError(
+            f"the volume of {problem.domain} is not known: use one of its two sets as the domain, "
+            "or rashomon_ratio with uniform draws from it"
+        )
+    envelope = Envelope.of(GibbsTarget(problem, beta=problem.p / psi, psi=psi))
+    radius = envelope.outer_radius(psi)
+    log_share = _log_ellipsoid(envelope, radius, problem.p)
+    log_share -= problem.domain.log_volume_bound(problem.p)
+    hits = _hits(problem, envelope, radius, psi, n_draws, random_state)
+    return _from_hits(hits, n_draws, log_share, level)
+
+
+def _hits(
+    problem: Problem,
+    envelope: Envelope,
+    radius: float,
+    psi: float,
+    n_draws: int,
+    random_state: int | np.random.RandomState | None,
+) -> int:
+    """Uniform points of the ellipsoid that lie in the set."""
+    rng = check_random_state(random_state)
+    hits, left = 0, n_draws
+    while left:
+        size = min(left, max(1, _AT_ONCE // problem.n))
+        direction = rng.standard_normal((problem.p, size))
+        length = radius * rng.random_sample(size) ** (1 / problem.p)
+        points = direction * (length / np.linalg.norm(direction, axis=0))
+        theta = envelope.centre[:, None] + envelope.step(points, envelope.least_pad)
+        theta = theta[:, problem.domain.contains(theta)]
+        if theta.shape[1]:
+            hits += int((problem.value(theta) <= problem.minimum.value + psi).sum())
+        left -= size
+    return hits
+
+
+def _log_ellipsoid(envelope: Envelope, radius: float, p: int) -> float:
+    if not np.isfinite(radius) or radius <= 0:
+        raise SamplerError(
+            f"the certified bound of the loss gives an ellipsoid of radius {radius}: the loss is "
+            "flat about its minimum; use more ridge or fewer columns"
+        )
+    ball = p / 2 * math.log(math.pi) - float(gammaln(p / 2 + 1)) + p * math.log(radius)
+    return ball + envelope.log_volume(envelope.least_pad)
+
+
+def _from_hits(hits: int, n_draws: int, log_share: float, level: float) -> Ratio:
+    tail = (1 - level) / 2
+    low = float(betaincinv(hits, n_draws - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n_draws - hits, 1 - tail)) if hits < n_draws else 1.0
+    logs = [math.log(x) + log_share if x else -math.inf for x in (hits / n_draws, low, high)]
+    return Ratio(logs[0], logs[1], min(logs[2], 0.0), level, n_draws, hits)
+
+
+def _check(psi: float, level: float) -> None:
+    if not (np.isfinite(psi) and psi >= 0):
+        raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}")

@@ -1,0 +1,231 @@
+"""How far the scores of almost equally good models spread, row by row."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.checks import as_probabilities, as_scores
+from rashomon_explorer.measures.nested import along, blocks
+
+FloatArray = NDArray[np.float64]
+
+
+def range_width(scores: ArrayLike) -> float:
+    """Mean over rows of the width of the viable prediction range.
+
+    (1/n) Σ_i max_f f(x_i) − min_f f(x_i) (Watson-Daniels, Parkes and Ustun 2023); for several
+    classes each row counts with the class whose range is widest. Over sampled models a lower
+    bound.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Probabilities, or predicted targets.
+
+    Returns
+    -------
+    float
+        In the units of the scores; 0 for one model.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> round(range_width([[0.2, 0.9], [0.6, 0.8]]), 6)
+    0.25
+    """
+    return float(along(as_scores(scores), Range)[0])
+
+
+def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
+    """Variance over the models of each row's score.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    ddof : {1, 0}, default=1
+        1 divides by m − 1: unbiased for models drawn from a set. 0 divides by m: the variance of
+        these very models, right when they are the whole set. (pandas divides by m − 1, NumPy by
+        m.)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_classes)
+        NaN for one model and ``ddof=1``.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> score_variance([[0.2, 0.9], [0.6, 0.9]]).round(6).tolist()
+    [0.08, 0.0]
+    """
+    values = as_scores(scores)
+    tally = Moments(ddof)
+    for block in blocks(values):
+        tally.add(block)
+    return tally.variance()
+
+
+def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
+    """Spread over the models of each row's score, as a standard deviation.
+
+    What Ganesh, Thakurta and Upadhyay (COLT 2023, §1.2) estimate from draws to decide on a
+    person, or not to: :func:`decide_or_abstain`.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    ddof : {1, 0}, default=1
+        As in :func:`score_variance`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> score_std([[0.2, 0.9], [0.6, 0.9]], ddof=0).round(6).tolist()
+    [0.2, 0.0]
+    """
+    return np.asarray(np.sqrt(score_variance(scores, ddof=ddof)))
+
+
+def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[np.int_]:
+    """Class of each row by the mean score, or −1 where the models spread too far to decide.
+
+    The paper's estimate of the standard deviation over draws (Ganesh, Thakurta and Upadhyay, COLT
+    2023, §1.2), made into a rule: with g(f) the lead of the class that is first in the mean score
+    over the one that is second, decide if mean_f g ≥ deviations·std_f g, else abstain. For two
+    classes g = ±(2·score − 1). A row whose classes are level in the mean is abstained from.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Probabilities of the positive class, or of each class.
+    deviations : float, default=2.0
+        Standard deviations (ddof 1) that the lead must have, ≥ 0.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Place of the class, or −1.
+
+    Raises
+    ------
+    ValueError
+        If there is one model only, whose spread is unknown, or a shape or value is wrong.
+
+    Examples
+    --------
+    >>> decide_or_abstain([[0.9, 0.6, 0.1], [0.8, 0.3, 0.2]]).tolist()
+    [1, -1, 0]
+    """
+    if not (np.isfinite(deviations) and deviations >= 0):
+        raise ValueError(f"deviations must be finite and >= 0, got {deviations!r}")
+    values = as_probabilities(scores)
+    if len(values) < 2:
+        raise ValueError("scores must hold at least two models: the spread of one is unknown")
+    first, lead = _leads(values)
+    margin, spread = lead.mean(axis=0), lead.std(axis=0, ddof=1)
+    return np.where((margin > 0) & (margin >= deviations * spread), first, -1)
+
+
+def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
+    """Class ahead in the mean (n_rows,), and its lead in each model (n_models, n_rows)."""
+    mean = values.mean(axis=0)
+    if values.ndim == 2:
+        first = (mean > 0.5).astype(int)
+        return first, (2 * values - 1) * np.where(first == 1, 1.0, -1.0)
+    order = np.argsort(-mean, axis=1, kind="stable")
+    rows = np.arange(values.shape[1])
+    lead = values[:, rows, order[:, 0]] - values[:, rows, order[:, 1]]
+    return order[:, 0], lead
+
+
+class Range:
+    """Mean width of the rows' ranges over the models seen."""
+
+    def __init__(self) -> None:
+        self.low: FloatArray | None = None
+        self.high: FloatArray | None = None
+
+    def add(self, block: FloatArray) -> None:
+        """See more models."""
+        low, high = block.min(axis=0), block.max(axis=0)
+        self.low = low if self.low is None else np.minimum(self.low, low)
+        self.high = high if self.high is None else np.maximum(self.high, high)
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Return the least and largest scores, each (n_rows[, n_classes])."""
+        if self.low is None or self.high is None:
+            raise ValueError("no model has been seen")
+        return self.low, self.high
+
+    def value(self) -> float:
+        """Mean width."""
+        low, high = self.ends()
+        width = high - low
+        return float((width.max(axis=1) if width.ndim == 2 else width).mean())
+
+
+class Moments:
+    """Variance of each row's score over the models seen, without cancellation.
+
+    Sums of squares about the mean, block by block (Chan, Golub and LeVeque 1983).
+    """
+
+    def __init__(self, ddof: int = 1) -> None:
+        if ddof not in (0, 1):
+            raise ValueError(f"ddof must be 0 or 1, got {ddof!r}")
+        self.ddof = ddof
+        self.models = 0
+        self.mean: FloatArray | float = 0.0
+        self.squares: FloatArray | float = 0.0
+
+    def add(self, block: FloatArray) -> None:
+        """See more models."""
+        count = self.models + len(block)
+        mean = block.mean(axis=0)
+        away = block - mean
+        apart = mean - self.mean
+        self.squares = self.squares + np.einsum("i...,i...->...", away, away)
+        self.squares += apart**2 * (self.models * len(block) / count)
+        self.mean = self.mean + apart * (len(block) / count)
+        self.models = count
+
+    def variance(self) -> FloatArray:
+        """Variance (n_rows[, n_classes])."""
+        if self.models <= self.ddof:
+            return np.full(np.shape(self.squares), np.nan)
+        return np.asarray(self.squares / (self.models - self.ddof))
+
+    def value(self) -> float:
+        """Mean variance over rows, for several classes summed over them first."""
+        variance = self.variance()
+        return float((variance.sum(axis=1) if variance.ndim == 2 else variance).mean())
+
+
+class Deviations(Moments):
+    """Mean over rows of the standard deviation; several classes' variances are added first."""
+
+    def value(self) -> float:
+        """Mean standard deviation."""
+        variance = self.variance()
+        total = variance.sum(axis=1) if variance.ndim == 2 else variance
+        return float(np.sqrt(total).mean())
+
+
+variance_tally = partial(Moments, 1)

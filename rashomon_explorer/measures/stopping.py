@@ -1,0 +1,196 @@
+"""Have enough models been drawn?  Anytime-valid answers for the measures that are means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.catalogue import LOWER_BOUND, MEASURES
+from rashomon_explorer.measures.checks import as_models_by_rows
+from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
+from rashomon_explorer.measures.encoding import Labels
+
+FloatArray = NDArray[np.float64]
+
+INDEPENDENT = ("exact", "finite_grid")
+
+
+@dataclass(frozen=True)
+class Enough:
+    """Answer of :func:`enough_draws`.
+
+    Parameters
+    ----------
+    measure : str
+    enough : bool
+        Whether the interval is narrow enough.
+    low, high : float
+        Interval for the measure of the law that the models were drawn from, on these rows.
+    value : float
+        Mean of the terms.
+    half_width, level : float
+        What was asked for.
+    n_draws : int
+        Models seen.
+    stopped_at : int or None
+        Models after which it was first narrow enough; None if it is not.
+
+    Examples
+    --------
+    >>> found = enough_draws("obscurity", [[0, 1]] * 99, baseline=[0, 1], half_width=0.1)
+    >>> found.stopped_at
+    22
+    """
+
+    measure: str
+    enough: bool
+    low: float
+    high: float
+    value: float
+    half_width: float
+    level: float
+    n_draws: int
+    stopped_at: int | None
+
+    def __str__(self) -> str:
+        """Say it in one sentence."""
+        interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.level:.0%}"
+        if self.enough:
+            return f"{interval}: ±{self.half_width:g} after {self.stopped_at} draws, enough"
+        return f"{interval} after {self.n_draws} draws: not yet ±{self.half_width:g}"
+
+
+def enough_draws(
+    measure: str,
+    values: ArrayLike,
+    *,
+    half_width: float = 0.01,
+    level: float = 0.95,
+    baseline: ArrayLike | None = None,
+    sampler: str = "exact",
+) -> Enough:
+    """Whether the models drawn so far fix a measure to ± ``half_width``.
+
+    Valid whenever one looks and stops (:class:`ConfidenceSequence`), because each measure is
+    written as the mean of independent bounded terms, one a model or one for each *disjoint* pair
+    of models, (1, 2), (3, 4), …: overlapping pairs would make it sharper, but they are dependent.
+    Only draws of the samplers ``"exact"`` and ``"finite_grid"`` are independent. Those of them
+    that lie inside the Rashomon set are independent too, in their order; sorted ones are not.
+
+    Parameters
+    ----------
+    measure : {"disagreement", "self_consistency", "obscurity", "score_variance"}
+        The score variance of probabilities of one class. Extremes over the set (ambiguity,
+        discrepancy, ranges, capacity) are no means: no number of draws bounds them from above
+        without looking at the set, as the exact ranges do.
+    values : array-like of shape (n_models, n_rows)
+        Labels, or probabilities for the score variance, in the order of drawing.
+    half_width : float, default=0.01
+    level : float, default=0.95
+    baseline : array-like of shape (n_rows,), optional
+        Labels of the reference model of the obscurity; it may not be one of the draws.
+    sampler : str, default="exact"
+        Name of the sampler that drew the models (``rashomon_set_.sampler``).
+
+    Returns
+    -------
+    Enough
+
+    Raises
+    ------
+    ValueError
+        If the measure is an extreme, the sampler's draws are dependent, the obscurity has no
+        baseline, there are no two models for a pair, or a number is out of range.
+
+    Examples
+    --------
+    >>> labels = np.random.default_rng(0).random((3000, 50)) < 0.05
+    >>> print(enough_draws("disagreement", labels))
+    disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws, enough
+    """
+    _check(measure, half_width, sampler)
+    terms, bounds, models_a_term = _TERMS[measure](values, baseline)
+    sequence = ConfidenceSequence(level, bounds)
+    stopped_at = None
+    for place, term in enumerate(terms.tolist(), start=1):
+        sequence.update(term)
+        if stopped_at is None and sequence.half_width <= half_width:
+            stopped_at = place * models_a_term
+    return Enough(
+        measure=measure,
+        enough=stopped_at is not None,
+        low=sequence.low,
+        high=sequence.high,
+        value=sequence.mean,
+        half_width=half_width,
+        level=level,
+        n_draws=len(terms) * models_a_term,
+        stopped_at=stopped_at,
+    )
+
+
+def _check(measure: str, half_width: float, sampler: str) -> None:
+    if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
+        raise ValueError(
+            f"the {measure} is an extreme over the set: draws bound it from below only, however "
+            "many; use exact ranges over the set for the other side"
+        )
+    if measure not in _TERMS:
+        raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
+    if sampler not in INDEPENDENT:
+        raise ValueError(
+            f"draws of the sampler {sampler!r} depend on each other, and no interval here is "
+            f"proved for them: use one of {list(INDEPENDENT)}"
+        )
+    if not (np.isfinite(half_width) and half_width > 0):
+        raise ValueError(f"half_width must be finite and > 0, got {half_width!r}")
+
+
+def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    if len(models) < 2:
+        raise ValueError(f"at least two models are needed for a pair, got {len(models)}")
+    even = len(models) // 2 * 2
+    return models[0:even:2], models[1:even:2]
+
+
+def _differing(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
+    one, other = _pairs(Labels.of(values).codes)
+    return (one != other).mean(axis=1), (0.0, 1.0), 2
+
+
+def _agreeing(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
+    terms, bounds, models = _differing(values, None)
+    return 1 - terms, bounds, models
+
+
+def _from_baseline(
+    values: ArrayLike, baseline: ArrayLike | None
+) -> tuple[FloatArray, tuple[float, float], int]:
+    if baseline is None or np.ndim(baseline) == 0:
+        raise ValueError(
+            "baseline must be the labels of a model that is not one of the draws, such as the "
+            f"certified best: a draw would depend on the others' terms; got {baseline!r}"
+        )
+    labels = Labels.of(values)
+    return (labels.codes != labels.reference(baseline)).mean(axis=1), (0.0, 1.0), 1
+
+
+def _half_squares(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
+    scores = as_models_by_rows(values, "scores")
+    if scores.min() < 0 or scores.max() > 1:
+        raise ValueError(
+            "scores must be probabilities in [0, 1], so that the terms are bounded, got "
+            f"[{scores.min():g}, {scores.max():g}]"
+        )
+    one, other = _pairs(scores)
+    return ((one - other) ** 2).mean(axis=1) / 2, (0.0, 0.5), 2
+
+
+_TERMS: dict[str, Callable[..., tuple[FloatArray, tuple[float, float], int]]] = {
+    "disagreement": _differing,
+    "self_consistency": _agreeing,
+    "obscurity": _from_baseline,
+    "score_variance": _half_squares,
+}

@@ -1,0 +1,263 @@
+"""What the good models rely on: the cloud, its distribution over resamples, and its limits."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
+from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.text import number, plural, short_name
+from rashomon_explorer.plots.theme import (
+    BLUE,
+    CATEGORIES,
+    GREY,
+    LOSS_SCALE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    curator_band,
+    new_figure,
+)
+from rashomon_explorer.rashomon_set import RashomonSet
+
+MOST_IN_CLOUD = 4
+"""Features that a cloud shows at most, the most widely spread first."""
+
+_MOST_CURVES = len(CATEGORIES)
+_STEPS = 200
+
+
+def plot_importance_cloud(
+    rashomon_set: RashomonSet,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    measure: str = "reliance",
+    features: Sequence[str] | None = None,
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot every pair of features' importances, one dot a draw (Dong and Rudin 2020).
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws with their losses (curator only).
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted.
+    y : array-like of shape (n_rows,)
+        Targets as the estimator was given them.
+    measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
+    features : sequence of str, optional
+        Features to show; by default the few whose importances vary most.
+    highlight : sequence of int
+        Draws to ring, by row number.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A matrix of scatter plots, coloured by excess loss.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`: importances read private rows.
+    ValueError
+        If fewer than two features are shown, or as :func:`importance_cloud`.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_importance_cloud")
+    options = {"random_state": 0} if measure == "permutation" else {}
+    cloud = importance_cloud(rashomon_set, X, y, measure=measure, features=features, **options)
+    if cloud.shape[1] < 2:
+        raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
+    shown = cloud.columns
+    if features is None:
+        width = (cloud.max() - cloud.min()).to_numpy()
+        shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
+    kept, note = shown_points(len(cloud))
+    cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
+    told = " · ".join(filter(None, ["one dot a draw, in every pair of features", cut, note]))
+    figure = new_figure("What the models rely on, feature against feature", told, height=480)
+    figure.add_trace(_matrix(rashomon_set, cloud[shown].iloc[kept], kept, highlight))
+    figure.update_layout(dragmode="select", showlegend=False)
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Figure:
+    """Plot the Rashomon importance distribution of the most important features.
+
+    Parameters
+    ----------
+    distribution : ImportanceDistribution
+        From private rows (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        For each feature the share of good models, over resampled rows, whose importance is at
+        most the value below.
+    """
+    mean = distribution.mean()
+    names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
+    cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
+    note = plural(distribution.n_bootstraps, "resampled table")
+    figure = new_figure(
+        "How important each feature is to good models of resampled rows",
+        " · ".join(filter(None, [note, cut])),
+    )
+    columns = [distribution.features.index(name) for name in names]
+    every = np.concatenate(distribution.samples)[:, columns]
+    grid = np.linspace(every.min(), every.max(), _STEPS)
+    shares = distribution.cdf(grid)
+    for name, colour in zip(names, CATEGORIES, strict=False):
+        figure.add_scatter(
+            x=grid.astype(np.float32),
+            y=shares[name].to_numpy(np.float32),
+            mode="lines",
+            line={"shape": "hv", "width": 2, "color": colour},
+            name=short_name(str(name)),
+            hovertemplate=f"<b>{escape(str(name))}</b><br>"
+            "%{y:.0%} of good models have at most %{x:.4g}<extra></extra>",
+        )
+    figure.update_layout(
+        xaxis={"title": "importance", "zeroline": True},
+        yaxis={"title": "share of good models", "range": [0, 1.02], "tickformat": ".0%"},
+    )
+    return curator_band(figure)
+
+
+def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) -> go.Figure:
+    """Plot how far reliance on each feature can go over the whole set, with draws inside.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From ``measures.model_class_reliance`` (curator only).
+    draws : pandas.DataFrame, optional
+        Reliance of draws in the set, one row a draw and one column a feature of the table.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One row a feature: a dark bar of what models attain, a light one of what none exceeds,
+        dots for draws, × for the best model.
+
+    Raises
+    ------
+    ValueError
+        If a feature of the table is missing from the draws.
+    """
+    missing = [] if draws is None else [name for name in table.index if name not in draws]
+    if missing:
+        raise ValueError(f"draws has no column {missing[0]!r}, a feature of the table")
+    shown = table.iloc[::-1]
+    rows = np.arange(len(shown))
+    note = "dots: draws, whose range is a lower bound" if draws is not None else ""
+    figure = new_figure(
+        "How far good models can differ in what they rely on",
+        " · ".join(filter(None, [plural(len(table), "feature"), note])),
+    )
+    for low, high, colour, thickness, label in (
+        ("lower", "upper", SKY, 0.30, "no model exceeds"),
+        ("lower_attained", "upper_attained", BLUE, 0.52, "some model attains"),
+    ):
+        figure.add_bar(
+            orientation="h",
+            y=rows,
+            base=shown[low].to_numpy(np.float32),
+            x=(shown[high] - shown[low]).to_numpy(np.float32),
+            width=thickness,
+            marker={"color": colour, "line": {"width": 0}},
+            name=label,
+            hovertext=[_limits(str(name), row) for name, row in shown.iterrows()],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    if draws is not None:
+        figure.add_trace(_draws(draws[list(shown.index)]))
+    figure.add_scatter(
+        x=shown["best"].to_numpy(np.float32),
+        y=rows,
+        mode="markers",
+        name="best model",
+        marker={"symbol": "x", "size": 9, "color": VERMILLION},
+        hovertemplate="best model: %{x:.4g}<extra></extra>",
+    )
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": "model reliance", "zeroline": True},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": [short_name(str(name)) for name in shown.index],
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 150 + 24 * len(shown)),
+    )
+    return curator_band(figure)
+
+
+def _matrix(
+    models: RashomonSet, cloud: pd.DataFrame, kept: np.ndarray, highlight: Sequence[int]
+) -> go.Splom:
+    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
+    excess = np.asarray(models.excess, dtype=np.float32)[kept]
+    return go.Splom(
+        name="draw",
+        dimensions=[
+            {"label": short_name(str(name)), "values": cloud[name].to_numpy(np.float32)}
+            for name in cloud
+        ],
+        customdata=kept,
+        diagonal={"visible": False},
+        showupperhalf=False,
+        marker={
+            "size": np.where(chosen, 10, 5),
+            "color": excess,
+            "colorscale": LOSS_SCALE,
+            "cmin": 0,
+            "cmax": max(float(excess.max(initial=0.0)), float(models.psi)),
+            "showscale": True,
+            "colorbar": {
+                "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
+                "thickness": 12,
+                "outlinewidth": 0,
+            },
+            "line": {
+                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
+                "width": np.where(chosen, 2.5, 0.5),
+            },
+        },
+        text=[number(float(value)) for value in excess],
+        hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
+        "<extra></extra>",
+    )
+
+
+def _draws(values: pd.DataFrame) -> go.Scatter:
+    kept, _ = shown_points(len(values))
+    shown = values.iloc[kept].to_numpy(np.float32)
+    # A little apart, always the same: dots on one line would hide how many they are.
+    apart = np.random.default_rng(0).uniform(-0.18, 0.18, shown.shape)
+    return go.Scatter(
+        x=shown.T.ravel(),
+        y=(np.arange(shown.shape[1]) + apart).T.ravel(),
+        mode="markers",
+        name="draws",
+        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": GREY}},
+        hovertemplate="draw: %{x:.4g}<extra></extra>",
+    )
+
+
+def _limits(name: str, row: pd.Series) -> str:
+    text = (
+        f"<b>{escape(name)}</b><br>attained: {number(row['lower_attained'])} to "
+        f"{number(row['upper_attained'])}<br>no model beyond {number(row['lower'])} or "
+        f"{number(row['upper'])}"
+    )
+    if "shortfall" not in row or not np.isfinite(row["shortfall"]):
+        return text
+    return f"{text}<br>draws miss {100 * row['shortfall']:.0f} % of the attained width"

@@ -1,0 +1,145 @@
+"""Exact ranges over the Rashomon set, with the draws inside and what they did not reach."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer.measures import draws_in_range
+from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.spread import MOST_FEATURES
+from rashomon_explorer.plots.text import number, plural, short_name
+from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, new_figure
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_MOST_DOTS = 4_000
+_COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
+
+
+def plot_ranges(
+    rashomon_set: RashomonSet,
+    exact: pd.DataFrame,
+    values: NDArray[np.float64] | None = None,
+    *,
+    unit: str = "coefficient (per unit of scaled feature)",
+) -> go.Figure:
+    """Plot exact ranges as bars, the draws of the Rashomon set as dots, and the shortfall.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws (curator only).
+    exact : pandas.DataFrame
+        From ``measures.exact_ranges`` and its kin, for the same rows, loss and ψ.
+    values : ndarray of shape (n_draws, k), optional
+        What each draw gives for each row of ``exact``, such as margins of k people; by default
+        the draws' coefficients.
+    unit : str
+        Title of the horizontal axis.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One row a range, widest first; dots are draws inside the set, their extremes inner
+        bounds, and the vermillion × is the best model.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`.
+    ValueError
+        If the shapes do not fit, or a draw of the set lies outside an exact range.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_ranges")
+    missing = [name for name in _COLUMNS if name not in exact]
+    if missing:
+        raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
+    inside = rashomon_set.losses <= rashomon_set.least + rashomon_set.psi
+    drawn = rashomon_set.coef if values is None else np.asarray(values, dtype=float)
+    table = draws_in_range(drawn, exact, inside=inside)
+    width = (table["exact_high"] - table["exact_low"]).to_numpy()
+    order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
+    shown, kept = table.iloc[order], exact.iloc[order]
+    figure = new_figure("Exact range, and how much of it the draws reach", _told(table, inside))
+    _bars(figure, shown)
+    _dots(figure, drawn[inside][:, order])
+    _best(figure, kept)
+    _axes(figure, shown, unit)
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+
+
+def _told(table: pd.DataFrame, inside: NDArray[np.bool_]) -> str:
+    count = len(table)
+    cut = f"{MOST_FEATURES} widest of {count}" if count > MOST_FEATURES else plural(count, "range")
+    short = 100 * float(table["shortfall"].mean())
+    draws = f"{int(inside.sum()):,} of {plural(len(inside), 'draw')} inside the set"
+    return f"{cut} · {draws} · they miss {short:.0f} % of a range on average (inner bounds)"
+
+
+def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
+    rows = np.arange(len(shown))
+    hover = [
+        f"<b>{escape(str(name))}</b><br>exact: {number(row['exact_low'])} to "
+        f"{number(row['exact_high'])}<br>draws: {number(row['draw_low'])} to "
+        f"{number(row['draw_high'])} (inner bounds)<br>not reached: {100 * row['shortfall']:.0f} %"
+        for name, row in shown.iterrows()
+    ]
+    for low, high, colour, thickness, label in (
+        ("exact_low", "exact_high", SKY, 0.34, "exact range"),
+        ("draw_low", "draw_high", BLUE, 0.16, "reached by draws"),
+    ):
+        figure.add_bar(
+            orientation="h",
+            y=rows,
+            base=shown[low].to_numpy(np.float32),
+            x=(shown[high] - shown[low]).to_numpy(np.float32),
+            width=thickness,
+            marker={"color": colour, "line": {"width": 0}},
+            name=label,
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+
+
+def _dots(figure: go.Figure, values: NDArray[np.float64]) -> None:
+    most = max(1, _MOST_DOTS // values.shape[1])
+    # The extremes are always among the dots; the others are evenly spaced draws.
+    some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
+    ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
+    values = values[np.union1d(some, ends)]
+    figure.add_scatter(
+        x=values.ravel().astype(np.float32),
+        y=np.tile(np.arange(values.shape[1]), len(values)),
+        mode="markers",
+        name="draw",
+        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": BLUE}},
+        hovertemplate="draw: %{x:.4g}<extra></extra>",
+    )
+
+
+def _best(figure: go.Figure, exact: pd.DataFrame) -> None:
+    figure.add_scatter(
+        x=exact["best"].to_numpy(np.float32),
+        y=np.arange(len(exact)),
+        mode="markers",
+        name="best model",
+        marker={"symbol": "x", "size": 9, "color": VERMILLION},
+        hovertemplate="best model: %{x:.4g}<extra></extra>",
+    )
+
+
+def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": np.arange(len(shown)),
+            "ticktext": [short_name(str(name)) for name in shown.index],
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 150 + 24 * len(shown)),
+    )

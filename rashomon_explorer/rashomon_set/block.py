@@ -1,0 +1,260 @@
+"""Linear models side by side: what a curator's set and a release have in common."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.rashomon_set.arrays import Places, frozen
+from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
+from rashomon_explorer.rashomon_set.selection import Selection
+
+if TYPE_CHECKING:
+    from rashomon_explorer.rashomon_set.sklearn_models import LinearModel
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelBlock(Selection):
+    """Linear models side by side, and what they predict.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_draws, n_parameters)
+        One model a row: a coefficient for each feature, the intercept last. A softmax link has
+        as many again for each further class, one class after the other, and none for class 0,
+        whose score is 0.
+    feature_names : tuple of str
+        Names of the features; the last is ``"intercept"``.
+    link : {"logistic", "sign", "softmax", "identity"}
+        How a score becomes a prediction.
+    row_norm : float
+        Rows are shortened to this norm before they are scored, as they were for the draws.
+    target_bounds : tuple of float
+        Range of the targets, onto which identity scores in [−1, 1] are mapped.
+    classes : tuple, default=()
+        Public labels of the classes 0, 1, …, where they are known.
+    plan : Plan
+        What was asked for: ψ, β, price and bounds; public.
+    guarantee : Guarantee
+        All draws composed.
+    steps : tuple of str, default=()
+        How models were chosen out of those drawn, one step after the other.
+
+    Raises
+    ------
+    ValueError
+        If the link is unknown, or names, classes and parameters do not suit each other.
+    """
+
+    coef: FloatArray
+    feature_names: tuple[str, ...]
+    link: str
+    row_norm: float
+    target_bounds: tuple[float, float] = (-1.0, 1.0)
+    classes: tuple[Any, ...] = ()
+    plan: Plan
+    guarantee: Guarantee
+    steps: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze the models: a set is a value."""
+        object.__setattr__(self, "coef", frozen(self.coef))
+        self._check()
+
+    def _check(self) -> None:
+        if self.link not in LINKS:
+            raise ValueError(f"link must be one of {sorted(LINKS)}, got {self.link!r}")
+        width, names = self.coef.shape[-1], len(self.feature_names)
+        scores_fit = width % names == 0 if self.link == "softmax" else width == names
+        if self.coef.ndim != 2 or not width or not scores_fit:
+            raise ValueError(
+                f"coef must have shape (n_draws, {names}), one column for each feature name"
+                f"{' and class but the first' if self.link == 'softmax' else ''}, got "
+                f"{self.coef.shape}"
+            )
+        if self.classes and len(self.classes) != self.n_classes:
+            raise ValueError(f"{len(self.classes)} labels are given for {self.n_classes} classes")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze again: an array forgets in a pickle that it is read-only."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        return len(self.coef)
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold, in units of the loss."""
+        return self.plan.psi
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the draws."""
+        return self.plan.beta
+
+    @property
+    def task(self) -> str:
+        """Either ``"classification"`` or ``"regression"``."""
+        return "regression" if self.link == "identity" else "classification"
+
+    @property
+    def outputs(self) -> int:
+        """Linear scores that a model gives a row: one, or one for each class but the first."""
+        return self.coef.shape[1] // len(self.feature_names)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the models tell apart; 0 for a regression."""
+        return self.outputs + 1 if self.task == "classification" else 0
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
+        return in_words(self.classes or range(self.n_classes))
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the columns of ``coef``: features, for several scores with the class before."""
+        if self.outputs == 1:
+            return self.feature_names
+        return tuple(
+            f"{name}: {feature}" for name in self.class_names[1:] for feature in self.feature_names
+        )
+
+    def margins(self, X: ArrayLike) -> FloatArray:
+        """Linear score of every model for every row, before the link.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            The first class of a softmax link has the score 0.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not finite or have another number of columns than the models.
+        """
+        return self._margins(self.coef, X)
+
+    def scores(self, X: ArrayLike) -> FloatArray:
+        """Prediction of every model for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            Probability of the positive class or of each class, the predicted target, or, for a
+            sign link, which knows no probabilities, 1.0 for the positive class and 0.0.
+        """
+        return self._scores(self.coef, X)
+
+    def labels(self, X: ArrayLike) -> NDArray[np.int_]:
+        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows)
+
+        Raises
+        ------
+        TypeError
+            For a regression set.
+        """
+        if self.task != "classification":
+            raise TypeError("labels need a classification set; use scores for regression")
+        return likeliest(self.scores(X))
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Coefficients of each model above ``tol`` in size, intercepts aside, shape (n_draws,)."""
+        each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
+        return np.asarray((np.abs(each) > tol).sum(axis=(1, 2)))
+
+    def to_sklearn(self, draw: int) -> "LinearModel":
+        """One model as a fitted scikit-learn model that predicts what the set predicts.
+
+        Parameters
+        ----------
+        draw : int
+            Place of the model.
+
+        Returns
+        -------
+        LogisticRegression, LinearSVC or Ridge
+            A subclass of it, fitted, with ``coef_``, ``intercept_``, ``n_features_in_`` and
+            ``classes_``: logistic regression for probabilities of two or more classes, a linear
+            support vector classifier where only labels are known, ridge regression for targets.
+            It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``).
+
+        Raises
+        ------
+        IndexError
+            If there is no such model.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> model = models.to_sklearn(2)
+        >>> bool(np.allclose(model.predict_proba([[7.0]])[0, 1], models.scores([[7.0]])[2, 0]))
+        True
+        """
+        # Here and not at the top: scikit-learn's linear models are slow to import.
+        from rashomon_explorer.rashomon_set.sklearn_models import to_sklearn
+
+        return to_sklearn(self, draw)
+
+    def save(self, path: "str | PathLike[str]", *, overwrite: bool = False) -> None:
+        """Write the set to one file of arrays and JSON, without pickle.
+
+        The file is written beside its place and then moved there, so that no half of it is ever
+        found. Numbers come back to the last bit. A curator's file can be read by its owner alone.
+
+        Parameters
+        ----------
+        path : path-like
+            Usually ``"something.npz"``; used as it is.
+        overwrite : bool, default=False
+            Whether a file that is already there may be replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file and ``overwrite`` is False.
+        TypeError
+            If a class label is neither text, number, truth value nor None.
+        """
+        from rashomon_explorer.rashomon_set.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        scores = linear_scores(coef, X, self.row_norm, self.outputs)
+        if self.link != "softmax":
+            return scores[..., 0]
+        return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
+
+    def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        return LINKS[self.link](self._margins(coef, X), self.target_bounds)
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        return replace(self, coef=self.coef[places], guarantee=guarantee, steps=(*self.steps, step))

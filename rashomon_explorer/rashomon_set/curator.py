@@ -1,0 +1,277 @@
+"""What a curator knows of any set of models: losses, and what follows from them."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.rashomon_set.arrays import places_of_mask
+from rashomon_explorer.rashomon_set.selection import Selection
+
+if TYPE_CHECKING:
+    from rashomon_explorer.privacy import Guarantee, Plan
+    from rashomon_explorer.problem import Problem
+    from rashomon_explorer.rashomon_set.linear import RashomonSet
+    from rashomon_explorer.rashomon_set.predictor import PredictorSet
+    from rashomon_explorer.rashomon_set.sources.losses import LossRule
+    from rashomon_explorer.samplers.collect import Draws
+
+FloatArray = NDArray[np.float64]
+
+
+class CuratorSet(Selection):
+    """Models with their losses, from whatever source.  Curator: computed from private rows.
+
+    The common type of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
+    perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these).
+    Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
+    which both have.
+    """
+
+    losses: FloatArray
+
+    # Declared and not defined: fields of one type of set, computed in the other.
+    if TYPE_CHECKING:
+
+        @property
+        def psi(self) -> float:
+            """Rashomon threshold, in units of the loss."""
+
+        @property
+        def least(self) -> float:
+            """Loss from which ``excess`` is counted."""
+
+    @property
+    def excess(self) -> FloatArray:
+        """Loss of each model above the least, shape (n_draws,)."""
+        return self._known_losses() - self.least
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the models that lie in the Rashomon set; NaN without models."""
+        return float(np.mean(self._hits(self.psi))) if self.n_draws else float("nan")
+
+    def inside(self, psi: float | None = None) -> Self:
+        """Keep the models whose excess loss is at most ψ.  The choice reads private rows.
+
+        Parameters
+        ----------
+        psi : float, optional
+            A threshold up to the set's own, by default that. A larger one is refused: between the
+            two the set holds no models, or the strays of a sampler that were not drawn for it,
+            and would look complete.
+
+        Returns
+        -------
+        set of the same type
+            With that ψ and without a guarantee: which draws are inside depends on the rows.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative or larger than the set's, or losses are not known.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.inside().hit_rate, models.inside().guarantee.holds
+        (1.0, False)
+        """
+        chosen = self.psi if psi is None else float(psi)
+        if not 0 <= chosen <= self.psi:
+            raise ValueError(
+                f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
+                "complete beyond it; draw or build it again with the larger ψ"
+            )
+        places = places_of_mask(self._hits(chosen), self.n_draws)
+        kept = self._chosen(places, f"inside ψ = {chosen:g}", reads_rows=True)
+        return kept if psi is None else kept._within(chosen)
+
+    def intersect(
+        self,
+        losses: ArrayLike,
+        psi: float,
+        *,
+        least: float | None = None,
+        name: str = "second criterion",
+    ) -> Self:
+        """Keep the models that are good by this set's loss and by another one.
+
+        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The choice reads the losses.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_draws,)
+            Every model's second loss: on other data, or another loss; smaller is better.
+        psi : float
+            ψ₂, in units of the second loss.
+        least : float, optional
+            Least second loss of any model. By default that of the models here, which is an upper
+            bound of it, so that the set may come out larger than with the true one.
+        name : str, default="second criterion"
+            Written into ``steps``.
+
+        Returns
+        -------
+        set of the same type
+            Without a guarantee.
+
+        Raises
+        ------
+        ValueError
+            If there is not one finite loss a model, or ``psi`` is negative.
+        """
+        second = np.asarray(losses, dtype=float)
+        if second.shape != (self.n_draws,) or not np.isfinite(second).all():
+            raise ValueError(
+                f"losses must be finite, one for each of {self.n_draws} models, got shape "
+                f"{second.shape}"
+            )
+        if not psi >= 0:
+            raise ValueError(f"psi must be >= 0, got {psi!r}")
+        floor = float(second.min(initial=math.inf)) if least is None else float(least)
+        places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
+        return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+
+    @staticmethod
+    def from_draws(
+        problem: "Problem",
+        draws: "Draws | ArrayLike",
+        psi: float,
+        *,
+        feature_names: Sequence[str] | None = None,
+        classes: Sequence[Any] = (),
+        target_bounds: tuple[float, float] = (-1.0, 1.0),
+        sampler: str = "unknown",
+        plan: "Plan | None" = None,
+        guarantee: "Guarantee | None" = None,
+    ) -> "RashomonSet":
+        """See :func:`rashomon_explorer.rashomon_set.sources.draws.from_draws`."""
+        from rashomon_explorer.rashomon_set.sources.draws import from_draws
+
+        return from_draws(
+            problem,
+            draws,
+            psi,
+            feature_names=feature_names,
+            classes=classes,
+            target_bounds=target_bounds,
+            sampler=sampler,
+            plan=plan,
+            guarantee=guarantee,
+        )
+
+    @staticmethod
+    def from_estimators(
+        models: Iterable[Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        loss: "str | LossRule | None" = None,
+        psi: float | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "PredictorSet":
+        """See :func:`rashomon_explorer.rashomon_set.sources.estimators.from_estimators`."""
+        from rashomon_explorer.rashomon_set.sources.estimators import from_estimators
+
+        return from_estimators(models, X, y, loss=loss, psi=psi, names=names)
+
+    @staticmethod
+    def from_predictions(
+        predictions: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        kind: str = "probabilities",
+        losses: ArrayLike | None = None,
+        loss: "str | LossRule | None" = None,
+        psi: float | None = None,
+        classes: Sequence[Any] | None = None,
+        names: Sequence[str] | None = None,
+        X: Any = None,
+    ) -> "PredictorSet":
+        """See :func:`rashomon_explorer.rashomon_set.sources.predictions.from_predictions`."""
+        from rashomon_explorer.rashomon_set.sources.predictions import from_predictions
+
+        return from_predictions(
+            predictions,
+            y,
+            kind=kind,
+            losses=losses,
+            loss=loss,
+            psi=psi,
+            classes=classes,
+            names=names,
+            X=X,
+        )
+
+    @staticmethod
+    def from_timbertrek(
+        source: "str | PathLike[str] | Mapping[str, Any]",
+        *,
+        criterion: str = "objective",
+        psi: float | None = None,
+        classes: Sequence[Any] = (0, 1),
+    ) -> "PredictorSet":
+        """See :func:`rashomon_explorer.rashomon_set.sources.timbertrek.from_timbertrek`."""
+        from rashomon_explorer.rashomon_set.sources.timbertrek import from_timbertrek
+
+        return from_timbertrek(source, criterion=criterion, psi=psi, classes=classes)
+
+    @staticmethod
+    def from_treefarms(
+        source: Any,
+        *,
+        losses: ArrayLike | None = None,
+        criterion: str = "objective",
+        psi: float | None = None,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> "PredictorSet":
+        """See :func:`rashomon_explorer.rashomon_set.sources.treefarms.from_treefarms`."""
+        from rashomon_explorer.rashomon_set.sources.treefarms import from_treefarms
+
+        return from_treefarms(
+            source,
+            losses=losses,
+            criterion=criterion,
+            psi=psi,
+            classes=classes,
+            feature_names=feature_names,
+        )
+
+    @staticmethod
+    def load(path: "str | PathLike[str]") -> "CuratorSet":
+        """Read a curator's set that ``save`` wrote: linear draws, stored predictions or trees.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        RashomonSet or PredictorSet
+
+        Raises
+        ------
+        DataError
+            If the file is a release, no set, or was written by a newer version.
+        """
+        from rashomon_explorer.rashomon_set.files import load
+
+        return load(path, CuratorSet)
+
+    def _hits(self, psi: float) -> NDArray[np.bool_]:
+        # Compared as a sampler compares: subtracting first would lose draws on the very edge.
+        return np.asarray(self._known_losses() <= self.least + psi)
+
+    def _known_losses(self) -> FloatArray:
+        return self.losses
+
+    def _within(self, psi: float) -> Self:
+        raise NotImplementedError

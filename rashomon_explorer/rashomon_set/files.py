@@ -1,0 +1,102 @@
+"""Sets in files: arrays and JSON in one npz archive, never pickle."""
+
+import json
+import os
+import tempfile
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rashomon_set.parts import KINDS
+
+FloatArray = NDArray[np.float64]
+Wanted = TypeVar("Wanted")
+
+FORMAT = "rashomon-explorer set"
+VERSION = 1
+_HEADER = "header"
+
+
+def save(models: Any, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write a set; see the set's own ``save``."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
+    name = next(name for name, kind in KINDS.items() if type(models) is kind.holds)
+    arrays, values = KINDS[name].taken_apart(models)
+    header = {"format": FORMAT, "version": VERSION, "kind": name, **values}
+    written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
+    _write(target, {**arrays, _HEADER: written}, public=KINDS[name].public)
+
+
+def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
+    """Read a set of the wanted type.
+
+    Raises
+    ------
+    DataError
+        If the file is no set, a set of another type, or was written by a newer version.
+    """
+    arrays = _read(path)
+    header = _header(path, arrays)
+    if header["kind"] not in KINDS:
+        raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*KINDS]}")
+    kind = KINDS[header["kind"]]
+    if not issubclass(kind.holds, wanted):
+        raise DataError(f"{path} holds a {kind.holds.__name__}: read it with {kind.reader}")
+    try:
+        models = kind.put_together(arrays, header)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise DataError(f"{path} is damaged: {error!r}") from error
+    if not isinstance(models, wanted):
+        raise DataError(f"{path} holds a {type(models).__name__}")
+    return models
+
+
+def _write(target: Path, arrays: dict[str, Any], *, public: bool) -> None:
+    """Write beside the place and move there: half a file is never found under the name."""
+    # mkstemp lets its owner alone read, which is right for what curators keep.
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        if public:
+            os.chmod(name, 0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
+        if not zipfile.is_zipfile(file):
+            raise DataError(f"{path} is no file of a set: it is not an npz archive")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is damaged, or was not written by save") from error
+
+
+def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    try:
+        header = json.loads(arrays[_HEADER].tobytes().decode())
+        known, version = header["format"] == FORMAT, int(header["version"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"{path} is no file of a set: it has no readable header") from error
+    if not known:
+        raise DataError(f"{path} is a {header['format']!r}, expected a {FORMAT!r}")
+    if version > VERSION:
+        raise DataError(
+            f"{path} was written by a newer version of rashomon-explorer (file version {version}, "
+            f"this one reads up to {VERSION}): upgrade the package"
+        )
+    return header

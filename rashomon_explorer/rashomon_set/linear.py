@@ -1,0 +1,172 @@
+"""Linear draws as their curator sees them."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.minimum import Minimum
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rashomon_set.arrays import Places, frozen
+from rashomon_explorer.rashomon_set.block import ModelBlock
+from rashomon_explorer.rashomon_set.curator import CuratorSet
+from rashomon_explorer.rashomon_set.released import ReleasedSet
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RashomonSet(ModelBlock, CuratorSet):
+    """Draws with what their curator knows of them.  Curator: computed from private rows.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_draws,)
+        Loss of each model on the private rows.
+    minimum : Minimum
+        Certified best model.
+    clipped_share : float
+        Share of rows that were longer than ``row_norm``.
+    acceptance : float
+        Draws accepted for each model whose loss was evaluated.
+    sampler : str
+        Name of the sampler.
+    narrowed : float, optional
+        A smaller ψ, where :meth:`inside` set one; the plan keeps the one that was asked for.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+    >>> models.coef.shape, models.feature_names
+    ((5, 2), ('x0', 'intercept'))
+    >>> models.release().hit_rate
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.CuratorOnlyError: hit_rate is computed from private rows: ...
+    """
+
+    losses: FloatArray
+    minimum: Minimum
+    clipped_share: float
+    acceptance: float
+    sampler: str
+    narrowed: float | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze what the curator knows, too."""
+        super().__post_init__()
+        object.__setattr__(self, "losses", frozen(self.losses))
+        minimum = replace(self.minimum, theta=frozen(self.minimum.theta))
+        object.__setattr__(self, "minimum", minimum)
+
+    @property
+    def best(self) -> FloatArray:
+        """Parameters (n_parameters,) of the certified best model."""
+        return self.minimum.theta
+
+    @property
+    def least(self) -> float:
+        """Loss of the certified best model, from which ``excess`` is counted."""
+        return self.minimum.value
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold, in units of the loss."""
+        return self.plan.psi if self.narrowed is None else self.narrowed
+
+    def best_scores(self, X: ArrayLike) -> FloatArray:
+        """Prediction of the certified best model, as in :meth:`scores` without the first axis."""
+        return np.asarray(self._scores(self.best[None, :], X)[0])
+
+    def to_arviz(self, n_chains: int = 1) -> "DataTree":
+        """Draws and losses in ArviZ's container.  Curator: what it shows is not private.
+
+        Parameters
+        ----------
+        n_chains : int, default=1
+            Chains the draws came from. A sampler of batched chains gives one state of each chain
+            in turn, and so they are told apart; exact draws are independent, one chain.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior`` (``coef``: chain, draw, parameter) and ``sample_stats``
+            (``loss``), with ψ, β, the sampler and the guarantee as attributes.
+
+        Raises
+        ------
+        ValueError
+            If there are no draws, or they are not a whole number of states of every chain.
+        ImportError
+            If ArviZ is not installed.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=6, random_state=0).fit(X, y).rashomon_set_
+        >>> tree = models.to_arviz()
+        >>> dict(tree["posterior"].sizes), tree.attrs["view"]
+        ({'chain': 1, 'draw': 6, 'parameter': 2}, 'curator: not private')
+        """
+        # Here and not at the top: pandas and xarray would double the package's import time.
+        from rashomon_explorer.diagnostics import to_data_tree
+
+        if n_chains < 1 or self.n_draws < n_chains or self.n_draws % n_chains:
+            raise ValueError(
+                f"n_chains must divide the {self.n_draws} draws into equal chains, got {n_chains!r}"
+            )
+        chains = self.coef.reshape(-1, n_chains, self.coef.shape[1]).swapaxes(0, 1)
+        return to_data_tree(
+            chains,
+            losses=self.losses.reshape(-1, n_chains).T,
+            names=self.parameter_names,
+            attributes={
+                "psi": self.psi,
+                "beta": self.beta,
+                "sampler": self.sampler,
+                "guarantee": str(self.guarantee),
+            },
+        )
+
+    def release(self) -> ReleasedSet:
+        """Keep the draws and their guarantee alone.
+
+        Returns
+        -------
+        ReleasedSet
+
+        Raises
+        ------
+        CuratorOnlyError
+            If the draws carry no guarantee.
+        """
+        if not self.guarantee.holds:
+            raise CuratorOnlyError(f"these draws cannot be released: {self.guarantee}")
+        return ReleasedSet(
+            coef=self.coef,
+            feature_names=self.feature_names,
+            link=self.link,
+            row_norm=self.row_norm,
+            target_bounds=self.target_bounds,
+            classes=self.classes,
+            plan=self.plan,
+            guarantee=self.guarantee,
+            steps=self.steps,
+        )
+
+    def _public_view(self) -> ModelBlock:
+        return self.release() if self.guarantee.holds else self
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        return replace(super()._taken(places, step, guarantee), losses=self.losses[places])
+
+    def _within(self, psi: float) -> Self:
+        return replace(self, narrowed=psi)

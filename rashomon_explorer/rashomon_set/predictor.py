@@ -1,0 +1,275 @@
+"""Anybody's models as a set: fitted estimators, decision trees, or stored predictions."""
+
+import math
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.rashomon_set.arrays import Places, frozen
+from rashomon_explorer.rashomon_set.curator import CuratorSet
+from rashomon_explorer.rashomon_set.links import in_words, likeliest
+from rashomon_explorer.rashomon_set.models import FittedModels, Models, StoredPredictions
+from rashomon_explorer.rashomon_set.models.stored import fingerprint
+
+FloatArray = NDArray[np.float64]
+
+NOT_PRIVATE = no_guarantee("these models were not drawn privately")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PredictorSet(CuratorSet):
+    """Models that were not drawn here.  Curator: computed from private rows, not private.
+
+    Made by ``RashomonSet.from_estimators``, ``from_predictions``, ``from_timbertrek`` and
+    ``from_treefarms``. It has what any set has; coefficients only where all models are linear; a
+    plan, β and a release never.
+
+    Parameters
+    ----------
+    models : Models
+        What predicts.
+    reference : Models
+        The one model from which others are told apart, the best of the source.
+    losses : ndarray of shape (n_draws,)
+        Loss of each model; NaN throughout if the source knows none.
+    least : float
+        Loss of the best model.
+    psi : float
+        Rashomon threshold, in units of the loss.
+    task : {"classification", "regression"}
+    classes : tuple, default=()
+        Labels of the classes 0, 1, ….
+    names : tuple of str, default=()
+        Names of the models.
+    loss : str, default="unknown"
+        Which loss it is.
+    steps : tuple of str, default=()
+        How models were chosen.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonSet
+    >>> chances = [[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]]
+    >>> models = RashomonSet.from_predictions(chances, [1, 0, 1], psi=0.3)
+    >>> models.hit_rate.__round__(2), models.inside().names
+    (0.67, ('model 0', 'model 1'))
+    """
+
+    models: Models
+    reference: Models
+    losses: FloatArray
+    least: float
+    psi: float
+    task: str
+    classes: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
+    loss: str = "unknown"
+    guarantee: Guarantee = NOT_PRIVATE
+    steps: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze the losses and check the lengths."""
+        object.__setattr__(self, "losses", frozen(self.losses))
+        count = len(self.models)
+        for name, values in (("losses", self.losses), ("names", self.names)):
+            if len(values) != count:
+                raise ValueError(f"{name} must hold one for each of {count} models: {len(values)}")
+        if not self.psi >= 0:
+            raise ValueError(f"psi must be >= 0, got {self.psi!r}")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze again: an array forgets in a pickle that it is read-only."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _LINEAR_ONLY:
+            raise AttributeError(f"{name}: {_LINEAR_ONLY[name]}, and this set holds others")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the models tell apart; 0 for a regression."""
+        return len(self.classes)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words."""
+        return in_words(self.classes)
+
+    @property
+    def sampler(self) -> str:
+        """What the models are, in the place of the sampler that drew others."""
+        return self.models.kind
+
+    @property
+    def coef(self) -> FloatArray:
+        """Coefficients (n_draws, n_parameters), the intercept last, of linear models.
+
+        Raises
+        ------
+        AttributeError
+            If the models are not all linear and alike.
+        """
+        if not isinstance(self.models, FittedModels):
+            raise AttributeError(f"{self.models.kind} have no coefficients")
+        return self.models.coef
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Prediction of every model for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), optional
+            Rows, in any form that the models take. Stored predictions are for their own rows:
+            leave them out.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
+            Probability of the second class or of each class (1.0 and 0.0 where a model knows
+            labels alone), or the predicted target.
+
+        Raises
+        ------
+        ValueError
+            If rows are missing, not wanted, or a prediction is not finite.
+        """
+        return self.models.scores(X)
+
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows)
+
+        Raises
+        ------
+        TypeError
+            For a regression set.
+        """
+        if self.task != "classification":
+            raise TypeError("labels need a classification set; use scores for regression")
+        return likeliest(self.scores(X))
+
+    def best_scores(self, X: Any = None) -> FloatArray:
+        """Prediction of the best model, as in :meth:`scores` without the first axis."""
+        return np.asarray(self.reference.scores(X)[0])
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Leaves of each tree, or coefficients above ``tol`` in size, shape (n_draws,)."""
+        return self.models.complexity(tol)
+
+    def to_sklearn(self, draw: int) -> Any:
+        """Return one of the fitted models itself.
+
+        Raises
+        ------
+        TypeError
+            If the set holds trees of another program, or predictions alone.
+        """
+        if not isinstance(self.models, FittedModels):
+            raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
+        return self.models.estimators[draw]
+
+    def stored(self, X: Any) -> Self:
+        """Keep the predictions on some rows instead of the models, for a file or a colleague.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Their values are not kept, only a fingerprint by which they are recognised.
+
+        Returns
+        -------
+        PredictorSet
+            Of stored predictions, which ``save`` takes.
+        """
+        rows = fingerprint(X)
+        kept = (StoredPredictions(held.scores(X), rows) for held in (self.models, self.reference))
+        return replace(self, models=next(kept), reference=next(kept))
+
+    def save(self, path: "str | PathLike[str]", *, overwrite: bool = False) -> None:
+        """Write stored predictions or trees to one file of arrays and JSON, without pickle.
+
+        Parameters
+        ----------
+        path : path-like
+        overwrite : bool, default=False
+            Whether a file that is already there may be replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file and ``overwrite`` is False.
+        TypeError
+            For fitted models, which only pickle could write and no one should load:
+            ``stored(X).save(path)`` keeps what they predict.
+        """
+        from rashomon_explorer.rashomon_set.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def release(self) -> NoReturn:
+        """Refuse: these models were not drawn privately.
+
+        Raises
+        ------
+        CuratorOnlyError
+            Always.
+        """
+        from rashomon_explorer.exceptions import CuratorOnlyError
+
+        raise CuratorOnlyError(f"these models cannot be released: {self.guarantee}")
+
+    def _known_losses(self) -> FloatArray:
+        if self.n_draws and math.isnan(self.least):
+            raise ValueError(
+                "the losses of these models are not known: build the set with losses or with y"
+            )
+        return self.losses
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        return replace(
+            self,
+            models=self.models.take(places),
+            losses=self.losses[places],
+            names=tuple(self.names[place] for place in places),
+            guarantee=guarantee,
+            steps=(*self.steps, step),
+        )
+
+    def _within(self, psi: float) -> Self:
+        return replace(self, psi=psi)
+
+
+_LINEAR_ONLY = {
+    # Reached when the property of this name refuses.
+    "coef": "only linear models of one shape, not in pipelines, have common coefficients",
+    "plan": "only models that were drawn here have a plan",
+    "beta": "only models that were drawn here have an inverse temperature",
+    "minimum": "only a linear set has a certified minimum",
+    "best": "only a linear set has a certified best model (see best_scores)",
+    "parameter_names": "only a linear set has named parameters",
+    "feature_names": "only a linear set has named features",
+    "link": "only a linear set has a link",
+    "margins": "only a linear set has linear scores",
+    "row_norm": "only a linear set shortens rows",
+    "clipped_share": "only a linear set shortens rows",
+    "acceptance": "only models that were drawn here were accepted or not",
+    "to_arviz": "only models that were drawn here come from chains",
+}

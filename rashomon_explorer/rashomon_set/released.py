@@ -1,0 +1,59 @@
+"""The view of a set that may leave the building."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import ClassVar, NoReturn, Self
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.rashomon_set.block import ModelBlock
+
+CURATOR_ONLY = frozenset(
+    {
+        "losses",
+        "excess",
+        "hit_rate",
+        "minimum",
+        "least",
+        "best",
+        "best_scores",
+        "clipped_share",
+        "acceptance",
+        "inside",
+        "intersect",
+        "narrowed",
+        "to_arviz",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedSet(ModelBlock):
+    """What may leave the building: paid draws, their guarantee, and public settings."""
+
+    _curated: ClassVar[bool] = False
+
+    @classmethod
+    def load(cls, path: "str | PathLike[str]") -> Self:
+        """Read a release that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        ReleasedSet
+
+        Raises
+        ------
+        DataError
+            If the file holds something else, or was written by a newer version.
+        """
+        from rashomon_explorer.rashomon_set.files import load
+
+        return load(path, cls)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in CURATOR_ONLY:
+            raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -1,0 +1,131 @@
+"""One linear model of a set as a fitted scikit-learn model, its row clipping included."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer.problem import clip_rows
+from rashomon_explorer.rashomon_set.arrays import places_of_key
+
+if TYPE_CHECKING:
+    from rashomon_explorer.rashomon_set.block import ModelBlock
+
+FloatArray = NDArray[np.float64]
+
+
+class ShortensRows:
+    """A linear model that shortens rows to ``row_norm_`` before it scores them.
+
+    Without that step a long row would get another prediction than the set gives it. Fitted anew,
+    the model is scikit-learn's own: ``row_norm_`` is then infinite.
+    """
+
+    row_norm_: float
+    coef_: FloatArray
+    intercept_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit as scikit-learn does, without shortening rows."""
+        self.row_norm_ = math.inf
+        return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
+
+    def _linear_scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        rows, _ = clip_rows(validate_data(self, X, dtype=np.float64, reset=False), self.row_norm_)
+        scores = rows @ self.coef_.T + self.intercept_
+        return np.asarray(scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores)
+
+
+class ShortensRowsClassifier(ShortensRows):
+    """The same for classifiers, which predict from their decision function."""
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Linear scores of the second class, or of each."""
+        return self._linear_scores(X)
+
+
+class DrawnLogisticRegression(ShortensRowsClassifier, LogisticRegression):
+    """A drawn logistic or softmax model."""
+
+
+class DrawnLinearSVC(ShortensRowsClassifier, LinearSVC):
+    """A drawn model that knows labels and no probabilities."""
+
+
+class DrawnRidge(ShortensRows, Ridge):
+    """A drawn model of targets."""
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted targets."""
+        return self._linear_scores(X)
+
+
+LinearModel = DrawnLogisticRegression | DrawnLinearSVC | DrawnRidge
+
+
+def to_sklearn(models: "ModelBlock", draw: int) -> LinearModel:
+    """See :meth:`ModelBlock.to_sklearn`.
+
+    Raises
+    ------
+    IndexError
+        If there is no such model.
+    TypeError
+        If ``draw`` is not one place.
+    """
+    if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
+        raise TypeError(f"draw must be the place of one model, got {draw!r}")
+    place = places_of_key(draw, models.n_draws)[0]
+    each = models.coef[place].reshape(models.outputs, -1)
+    model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
+    model.row_norm_ = models.row_norm
+    model.n_features_in_ = each.shape[1] - 1
+    names = models.feature_names[:-1]
+    # Names that stand for missing ones would make scikit-learn ask for them.
+    if names != tuple(f"x{column}" for column in range(len(names))):
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def _probabilities(
+    models: "ModelBlock", coef: FloatArray, intercept: FloatArray
+) -> DrawnLogisticRegression:
+    model = DrawnLogisticRegression()
+    if models.n_classes > 2:
+        # The first class has the score 0 and no parameters.
+        coef = np.vstack([np.zeros_like(coef[:1]), coef])
+        intercept = np.concatenate([[0.0], intercept])
+    return _classifier(models, model, coef, intercept)
+
+
+def _labels(models: "ModelBlock", coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
+    return _classifier(models, DrawnLinearSVC(loss="hinge"), coef, intercept)
+
+
+def _classifier(models: "ModelBlock", model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
+    model.classes_ = np.array(models.classes or range(models.n_classes))
+    model.coef_, model.intercept_ = coef.copy(), intercept.copy()
+    model.n_iter_ = np.zeros(1, dtype=int)
+    return model
+
+
+def _targets(models: "ModelBlock", coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
+    low, high = models.target_bounds
+    half = (high - low) / 2
+    model = DrawnRidge()
+    model.coef_, model.intercept_ = coef[0] * half, float(intercept[0] * half + (low + high) / 2)
+    return model
+
+
+_FITTED: dict[str, Callable[["ModelBlock", FloatArray, FloatArray], Any]] = {
+    "logistic": _probabilities,
+    "softmax": _probabilities,
+    "sign": _labels,
+    "identity": _targets,
+}

@@ -1,0 +1,240 @@
+"""Sparse decision trees from TreeFARMS: a list of trees, its trie, or its stored model set."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
+from rashomon_explorer.rashomon_set.predictor import PredictorSet
+from rashomon_explorer.rashomon_set.sources.losses import sort_labels
+from rashomon_explorer.rashomon_set.sources.timbertrek import read_json
+from rashomon_explorer.rashomon_set.sources.trees import tree_set
+
+_CRITERIA = ("objective", "loss")
+_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+
+Found = tuple[Mapping[str, Any], Mapping[str, float]]
+"""A tree in nested form, and what is known of it."""
+
+
+def from_treefarms(
+    source: Any,
+    *,
+    losses: ArrayLike | None = None,
+    criterion: str = "objective",
+    psi: float | None = None,
+    classes: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> PredictorSet:
+    """Read the trees that TreeFARMS (Xin et al. 2022) enumerated.  Curator: not private.
+
+    Parameters
+    ----------
+    source : path, list or mapping
+        A JSON file or what was in it, in one of three forms. A list of trees: nested
+        ``{"feature", "relation", "reference", "true", "false"}`` with leaves ``{"prediction"}``
+        (or objects with such a tree as their ``source``). The trie of its ``to_trie``: one
+        layer of nodes a key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
+        and ``complexity`` at the end. Its stored model set: ``metadata``, ``storage`` and
+        ``available_metric_values``.
+    losses : array-like of shape (n_trees,), optional
+        Losses of a list of trees, whose form has none.
+    criterion : {"objective", "loss"}, default="objective"
+        What the other forms' loss is: the regularised objective, by which the set was
+        enumerated, or the share of errors.
+    psi : float, optional
+        Rashomon threshold; by default the largest excess in the source, infinity without losses.
+    classes : sequence, optional
+        Labels of the predictions 0, 1, …; by default the predictions themselves.
+    feature_names : sequence of str, optional
+        Names of the columns; needed where trees name columns and do not number them.
+
+    Returns
+    -------
+    PredictorSet
+
+    Raises
+    ------
+    DataError
+        If the source is in none of these forms; the message names the tree.
+    ValueError
+        If ``losses``, ``criterion``, ``psi`` or ``classes`` does not fit.
+
+    Examples
+    --------
+    >>> stump = {"feature": 0, "relation": "==", "reference": "true",
+    ...          "true": {"prediction": 1}, "false": {"prediction": 0}}
+    >>> models = from_treefarms([stump, {"prediction": 1}], losses=[0.1, 0.3], psi=0.1)
+    >>> models.labels([[0], [1]]).tolist(), models.complexity().tolist(), models.hit_rate
+    ([[0, 1], [1, 1]], [2, 1], 0.5)
+    >>> trie = {"0": {"-2 -1": {"objective": 0.12, "loss": 0.1, "complexity": 0.02}}}
+    >>> from_treefarms(trie).labels([[0], [1]]).tolist()
+    [[0, 1]]
+    """
+    if criterion not in _CRITERIA:
+        raise ValueError(f"criterion must be one of {[*_CRITERIA]}, got {criterion!r}")
+    known = read_json(source) if isinstance(source, str | PathLike) else source
+    found = list(_reader(known)(known))
+    labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
+    names = tuple(feature_names or ())
+    trees = []
+    for place, (tree, _) in enumerate(found):
+        try:
+            trees.append(_node(tree, labels, names))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"tree {place} cannot be read: {error!r}") from error
+    return tree_set(
+        trees,
+        _losses(found, losses, criterion),
+        loss="given" if losses is not None else criterion,
+        psi=psi,
+        classes=labels,
+        feature_names=names,
+        names=[f"tree {place}" for place in range(len(trees))],
+    )
+
+
+def _reader(known: Any) -> Callable[[Any], Iterator[Found]]:
+    if isinstance(known, Mapping):
+        if "storage" in known:
+            return _from_model_set
+        if "prediction" in known or "feature" in known:
+            raise DataError("one tree was given: put it into a list")
+        return _from_trie
+    if isinstance(known, str | bytes) or not hasattr(known, "__iter__"):
+        raise DataError(f"expected a list of trees, a trie or a model set, got {known!r}")
+    return _from_list
+
+
+def _from_list(trees: Any) -> Iterator[Found]:
+    for tree in trees:
+        yield getattr(tree, "source", tree), {}
+
+
+def _from_trie(trie: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Iterator[Found]:
+    for key, below in trie.items():
+        path = (*layers, key)
+        if not isinstance(below, Mapping):
+            raise DataError(f"the trie ends at {' > '.join(path)} without objective and loss")
+        if "objective" in below:
+            yield _from_layers(path), below
+        else:
+            yield from _from_trie(below, path)
+
+
+def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
+    """Tree whose nodes are listed layer by layer, those of each split side by side."""
+    try:
+        numbers = [[int(word) for word in layer.split()] for layer in layers]
+    except ValueError as error:
+        raise DataError(f"the trie's key {' > '.join(layers)} must hold numbers") from error
+    nodes: list[list[dict[str, Any]]] = [[_layer_node(x) for x in layer] for layer in numbers]
+    for upper, lower in zip(nodes, [*nodes[1:], []], strict=True):
+        splits = [node for node in upper if "feature" in node]
+        if len(lower) != 2 * len(splits):
+            raise DataError(
+                f"the trie's layer for {len(splits)} splits holds {len(lower)} nodes: "
+                f"{' > '.join(layers)}"
+            )
+        for place, split in enumerate(splits):
+            split["true"], split["false"] = lower[2 * place : 2 * place + 2]
+    return nodes[0][0]
+
+
+def _layer_node(number: int) -> dict[str, Any]:
+    return {"feature": number} if number >= 0 else {"prediction": -1 - number}
+
+
+def _from_model_set(known: Mapping[str, Any]) -> Iterator[Found]:
+    try:
+        size = known["metadata"]["dataset_size"]
+        price = known["metadata"]["regularization"]
+        metrics = known["available_metric_values"]
+        ends = zip(metrics["metric_pointers"], metrics["metric_values"], strict=True)
+        for pointer, (objective, errors, leaves) in ends:
+            values = {"objective": objective, "loss": errors / size, "complexity": price * leaves}
+            for tree in _stored_trees(known["storage"], pointer):
+                yield tree, values
+    except (KeyError, IndexError, TypeError) as error:
+        raise DataError(f"the stored model set cannot be read: {error!r}") from error
+
+
+def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
+    """Every tree that a stored node stands for: all pairs of what its branches stand for."""
+    entry = storage[pointer]
+    if entry["terminal"]:
+        yield {"prediction": entry["prediction"]}
+    for feature, pairs in (entry.get("mapping") or {}).items():
+        for left, right in pairs:
+            for if_true in _stored_trees(storage, left):
+                for if_false in _stored_trees(storage, right):
+                    yield {"feature": int(feature), "true": if_true, "false": if_false}
+
+
+def _losses(
+    found: list[Found], losses: ArrayLike | None, criterion: str
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if losses is None:
+        return np.array([float(values.get(criterion, np.nan)) for _, values in found])
+    given = np.asarray(losses, dtype=float)
+    if given.shape != (len(found),) or not np.isfinite(given).all():
+        raise ValueError(f"losses must be finite, one for each of {len(found)} trees")
+    return given
+
+
+def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:
+    """Labels that are predicted: numbers up to the largest, or words sorted."""
+    try:
+        found = sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"a tree cannot be read: {error!r}") from error
+    if all(isinstance(label, int) for label in found):
+        return tuple(range(max(1, *found) + 1)) if found else (0, 1)
+    if len(found) < 2:
+        raise DataError(f"at least two classes are needed, got {list(found)}: name them all")
+    return found
+
+
+def _predictions(tree: Mapping[str, Any]) -> Iterator[Any]:
+    if "prediction" in tree:
+        yield tree["prediction"]
+        return
+    yield from _predictions(tree["true"])
+    yield from _predictions(tree["false"])
+
+
+def _node(tree: Mapping[str, Any], labels: tuple[Any, ...], names: tuple[str, ...]) -> Node:
+    if "prediction" in tree:
+        return Leaf(_code(tree["prediction"], labels))
+    return Split(
+        _column(tree["feature"], names),
+        _node(tree["true"], labels, names),
+        _node(tree["false"], labels, names),
+        str(tree.get("relation", "==")),
+        _reference(tree.get("reference", "true")),
+    )
+
+
+def _code(prediction: Any, labels: tuple[Any, ...]) -> int:
+    if isinstance(prediction, int):
+        return prediction
+    if prediction not in labels:
+        raise ValueError(f"the class {prediction!r} is not in {list(labels)}")
+    return labels.index(prediction)
+
+
+def _column(feature: Any, names: tuple[str, ...]) -> int:
+    if isinstance(feature, str) and not feature.isdecimal():
+        if feature not in names:
+            raise ValueError(f"the column {feature!r} is not in feature_names")
+        return names.index(feature)
+    return int(feature)
+
+
+def _reference(reference: Any) -> float:
+    word = str(reference).lower()
+    return _TRUTH[word] if word in _TRUTH else float(reference)

@@ -1,0 +1,51 @@
+"""What the readers of decision trees share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.rashomon_set.predictor import PredictorSet
+from rashomon_explorer.rashomon_set.sources.losses import threshold
+
+FloatArray = NDArray[np.float64]
+
+
+def tree_set(
+    trees: Sequence[Node],
+    losses: FloatArray,
+    *,
+    loss: str,
+    psi: float | None,
+    classes: Sequence[Any],
+    feature_names: Sequence[str] = (),
+    names: Sequence[str],
+) -> PredictorSet:
+    """Trees with their losses as a set; losses are NaN throughout where none are known.
+
+    Raises
+    ------
+    ValueError
+        If there are no trees, or a tree or loss is not sound.
+    """
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    unknown = bool(np.isnan(losses).all())
+    if not unknown and not np.isfinite(losses).all():
+        raise ValueError(f"the {loss} of some trees is not a finite number")
+    best = 0 if unknown else int(np.argmin(losses))
+    models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
+    return PredictorSet(
+        models=models,
+        reference=models.take(np.array([best])),
+        losses=losses,
+        least=float(losses[best]),
+        psi=np.inf if psi is None and unknown else threshold(psi, losses, float(losses[best])),
+        task="classification",
+        classes=tuple(np.asarray(classes).tolist()),
+        names=tuple(names),
+        loss="unknown" if unknown else loss,
+    )

@@ -1,0 +1,160 @@
+"""Intervals that hold at every time: their law, what peeking does to others, and stopping."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from rashomon_explorer.measures import (
+    ConfidenceSequence,
+    disagreement,
+    enough_draws,
+    obscurity,
+    score_variance,
+)
+from rashomon_explorer.measures.confidence_sequence import capital
+
+FloatArray = NDArray[np.float64]
+
+LAWS: dict[str, tuple[float, Callable[[np.random.Generator, tuple[int, int]], FloatArray]]] = {
+    "rare": (0.05, lambda rng, shape: (rng.random(shape) < 0.05).astype(float)),
+    "fair": (0.5, lambda rng, shape: (rng.random(shape) < 0.5).astype(float)),
+    "narrow": (0.3, lambda rng, shape: rng.beta(30, 70, shape)),
+    "extreme": (0.0, lambda rng, shape: np.zeros(shape)),
+}
+
+
+def misses(terms: FloatArray, mean: float, level: float) -> int:
+    """How many runs ever leave the mean out."""
+    missed = 0
+    for run in terms:
+        sequence = ConfidenceSequence(level)
+        sequence.update(run)  # the ends are running extremes: the last interval is the narrowest
+        missed += not sequence.low <= mean <= sequence.high
+    return missed
+
+
+def peeking_misses(terms: FloatArray, mean: float, level: float) -> int:
+    """The same for the interval of a fixed sample size, looked at after every term past 10."""
+    counts = np.arange(1, terms.shape[1] + 1)
+    means = terms.cumsum(axis=1) / counts
+    spread = np.sqrt(np.maximum((terms**2).cumsum(axis=1) / counts - means**2, 1e-12))
+    half = ndtri((1 + level) / 2) * spread / np.sqrt(counts)
+    return int((np.abs(means - mean) > half)[:, 10:].any(axis=1).sum())
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_interval_holds_at_every_time_and_a_peeked_one_does_not(law: str) -> None:
+    mean, draw = LAWS[law]
+    terms = draw(np.random.default_rng(3), (50, 300))
+    assert misses(terms, mean, 0.8) <= 50 * 0.2 + 3 * math.sqrt(50 * 0.16)
+    if law in ("fair", "narrow"):
+        assert peeking_misses(terms, mean, 0.8) > 50 * 0.5
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("law", LAWS)
+def test_coverage_over_all_times(law: str) -> None:
+    mean, draw = LAWS[law]
+    terms = draw(np.random.default_rng(4), (400, 600))
+    allowed = 400 * 0.1 + 3 * math.sqrt(400 * 0.09)
+    assert misses(terms, mean, 0.9) <= allowed
+    if law in ("fair", "narrow"):
+        assert peeking_misses(terms, mean, 0.9) > 2 * allowed
+
+
+def test_capital_is_a_fair_game_at_the_mean_and_only_there() -> None:
+    """E[K⁺] and E[K⁻] after two terms, over all outcomes of a law on three points, are 1."""
+    points, chances = np.array([0.0, 0.25, 1.0]), np.array([0.3, 0.5, 0.2])
+    mean = float(points @ chances)
+    for m, fair in ((mean, True), (mean - 0.1, False), (mean + 0.1, False)):
+        totals = np.zeros(2)
+        for x, p in zip(points, chances, strict=True):
+            for y, q in zip(points, chances, strict=True):
+                stakes = np.array([0.9, 0.3 + x])  # the second may depend on the first term
+                up, down = capital(np.array([x, y]), stakes, np.array([m]))
+                totals += p * q * np.exp([up[-1, 0], down[-1, 0]])
+        assert np.allclose(totals, 1.0) == fair
+
+
+def test_capital_never_turns_on_the_grid() -> None:
+    """What is ruled out lies at the ends, so that rounding outwards to the grid is safe."""
+    rng = np.random.default_rng(0)
+    up, down = capital(rng.random(50), rng.exponential(2, 50), np.linspace(0, 1, 301))
+    assert (np.diff(up, axis=1) <= 1e-9).all()
+    assert (np.diff(down, axis=1) >= -1e-9).all()
+
+
+def test_one_at_a_time_or_many_are_the_same_and_it_never_widens() -> None:
+    terms = np.random.default_rng(1).random(300) ** 3
+    single, whole = ConfidenceSequence(bounds=(-1, 2)), ConfidenceSequence(bounds=(-1, 2))
+    widths = []
+    for term in terms:
+        single.update(term)
+        widths.append(single.half_width)
+    whole.update(terms)
+    assert (single.low, single.high) == pytest.approx((whole.low, whole.high))
+    assert single.mean == pytest.approx(terms.mean())
+    assert (np.diff(widths) <= 1e-12).all() and widths[-1] < 0.2
+
+
+def test_units_only_stretch_the_interval() -> None:
+    terms = np.random.default_rng(2).random(100)
+    unit, wide = ConfidenceSequence(), ConfidenceSequence(bounds=(-10.0, 30.0))
+    unit.update(terms)
+    wide.update(40 * terms - 10)
+    assert (wide.low, wide.high) == pytest.approx((40 * unit.low - 10, 40 * unit.high - 10))
+
+
+def test_stopping_finds_the_disagreement_of_the_law() -> None:
+    """Rows flip with chances of their own, so that the truth is known."""
+    rng = np.random.default_rng(5)
+    chances = rng.random(200) * 0.2
+    labels = rng.random((3000, 200)) < chances
+    truth = float((2 * chances * (1 - chances)).mean())
+    found = enough_draws("disagreement", labels)
+    assert found.enough and found.low <= truth <= found.high
+    assert found.high - found.low <= 0.02
+    assert found.value == pytest.approx(disagreement(labels), abs=0.003)
+    again = enough_draws("disagreement", labels[: found.stopped_at])
+    assert again.enough and again.stopped_at == found.stopped_at == again.n_draws
+    assert not enough_draws("disagreement", labels[: found.stopped_at - 2]).enough
+    other = enough_draws("self_consistency", labels)
+    assert other.low == pytest.approx(1 - found.high, abs=1e-9)
+
+
+def test_the_other_means_are_those_of_the_measures() -> None:
+    rng = np.random.default_rng(6)
+    labels, baseline = rng.random((600, 30)) < 0.1, np.zeros(30, dtype=bool)
+    found = enough_draws("obscurity", labels, baseline=baseline)
+    assert found.value == pytest.approx(obscurity(labels, baseline))
+    scores = rng.random((2000, 30))
+    variance = enough_draws("score_variance", scores)
+    assert variance.value == pytest.approx(score_variance(scores).mean(), abs=0.003)
+    assert variance.low <= 1 / 12 <= variance.high
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: enough_draws("ambiguity", [[0]] * 4), "the ambiguity is an extreme over the set"),
+        (lambda: enough_draws("rashomon_capacity", [[0]] * 4), "bound it from below only"),
+        (lambda: enough_draws("beauty", [[0]] * 4), "measure must be one of"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"), "depend on each other"),
+        (lambda: enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),
+        (lambda: enough_draws("obscurity", [[0]] * 4), "not one of the draws"),
+        (lambda: enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
+        (lambda: enough_draws("score_variance", [[0.0], [2.0]]), "so that the terms are bounded"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, half_width=0), "half_width must be"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, level=1.0), "level must be between"),
+        (lambda: ConfidenceSequence(bounds=(1, 0)), "bounds must be finite and increasing"),
+        (lambda: ConfidenceSequence().update([0.1, 1.1]), r"terms must be numbers in \[0, 1\]"),
+        (lambda: ConfidenceSequence().update(math.nan), "terms must be numbers"),
+    ],
+)
+def test_what_has_no_interval_is_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

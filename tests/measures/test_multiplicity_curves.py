@@ -1,0 +1,272 @@
+"""Curves over ψ, groups, and the table over a Rashomon set."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import (
+    MEASURES,
+    ambiguity,
+    by_group,
+    cohen_kappa,
+    disagreement,
+    discrepancy,
+    multiplicity_curve,
+    multiplicity_table,
+    range_width,
+    rashomon_capacity,
+)
+from rashomon_explorer.rashomon_set import RashomonSet
+
+FloatArray = NDArray[np.float64]
+
+RNG = np.random.default_rng(0)
+SCORES = RNG.random((40, 60))
+EXCESS = RNG.random(40).round(2)
+PSI = np.array([0.5, -0.1, 0.07, 0.5, 2.0, *RNG.random(6)])
+GROUPS = RNG.choice(["old", "young"], 60)
+LOWER_BOUNDS = [name for name, measure in MEASURES.items() if measure.sampled == "lower bound"]
+X = RNG.uniform(-0.5, 0.5, (80, 3))
+Y = (X[:, 0] + 0.3 * RNG.standard_normal(80) > 0).astype(int)
+
+
+def of(name: str) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Values that a measure asks for, and options it needs."""
+    values = np.digitize(SCORES, [0.2, 0.9]) if MEASURES[name].of == "labels" else SCORES
+    return values, {"tolerance": 0.3} if "tolerance" in MEASURES[name].options else {}
+
+
+@pytest.fixture(scope="module")
+def models() -> RashomonSet:
+    found = RashomonClassifier(n_draws=30, epsilon=40.0, psi=0.05, random_state=0).fit(X, Y)
+    assert 0.2 < found.rashomon_set_.hit_rate < 0.9
+    return found.rashomon_set_
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_curve_is_the_measure_of_each_nested_set(name: str) -> None:
+    values, options = of(name)
+    if "baseline" in MEASURES[name].options:
+        options["baseline"] = values[7]
+    curve = multiplicity_curve(name, values, EXCESS, PSI, **options)
+    for psi, value in zip(PSI, curve, strict=True):
+        inside = values[EXCESS <= psi]
+        if len(inside) == 0:
+            assert math.isnan(value)
+            continue
+        anew = multiplicity_curve(name, inside, np.zeros(len(inside)), 1.0, **options)[0]
+        assert value == pytest.approx(anew, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", LOWER_BOUNDS)
+def test_extremes_never_fall_along_the_curve(name: str) -> None:
+    values, options = of(name)
+    curve = multiplicity_curve(name, values, EXCESS, np.linspace(0.05, 1, 30), **options)
+    assert (np.diff(curve) >= 0).all()
+    assert curve[-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("ambiguity", ambiguity),
+        ("any_pair_discrepancy", lambda labels: discrepancy(labels, "any pair")),
+        ("disagreement", disagreement),
+        ("cohen_kappa", cohen_kappa),
+        ("range_width", range_width),
+        ("rashomon_capacity", lambda scores: rashomon_capacity(scores).mean()),
+    ],
+)
+def test_names_mean_the_functions(name: str, function: Any) -> None:
+    values, _ = of(name)
+    assert multiplicity_curve(name, values, EXCESS, 1.0)[0] == pytest.approx(function(values))
+    ordered = values[np.argsort(EXCESS, kind="stable")]
+    by_name = multiplicity_curve(name, ordered, np.sort(EXCESS), PSI)
+    by_function = multiplicity_curve(function, ordered, np.sort(EXCESS), PSI)
+    assert np.allclose(by_name, by_function, equal_nan=True)
+
+
+def test_several_classes_have_a_curve_of_capacity() -> None:
+    scores = RNG.dirichlet([1, 1, 1], (12, 5))
+    scores /= scores.sum(axis=2, keepdims=True)
+    curve = multiplicity_curve("rashomon_capacity", scores, np.arange(12) / 12, [0.3, 0.99])
+    expected = [rashomon_capacity(scores[:k]).mean() for k in (4, 12)]
+    assert np.allclose(curve, expected)
+
+
+def test_a_baseline_by_place_is_the_same_model_for_every_threshold() -> None:
+    labels = [[1, 1], [0, 1], [0, 0]]
+    curve = multiplicity_curve("ambiguity", labels, [0.9, 0.1, 0.5], [0.2, 0.6, 1.0], baseline=0)
+    assert curve.tolist() == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_group_is_the_measure_of_its_rows(name: str) -> None:
+    values, options = of(name)
+    table = by_group(name, values, GROUPS, **options)
+    assert table["rows"].tolist() == [(GROUPS == g).sum() for g in table.index]
+    for group, value in table["value"].items():
+        part = values[:, GROUPS == group]
+        anew = multiplicity_curve(name, part, np.zeros(40), 0.0, **options)[0]
+        assert value == pytest.approx(anew)
+
+
+def test_means_of_groups_make_the_whole() -> None:
+    values, _ = of("disagreement")
+    table = by_group(disagreement, values, GROUPS)
+    assert np.average(table["value"], weights=table["rows"]) == pytest.approx(disagreement(values))
+    baseline = values[3]
+    table = by_group(
+        "ambiguity", values, pd.Series(GROUPS, index=range(60, 0, -1)), baseline=baseline
+    )
+    whole = ambiguity(values, baseline)
+    assert np.average(table["value"], weights=table["rows"]) == pytest.approx(whole)
+
+
+def test_a_category_without_rows_is_listed_without_a_value() -> None:
+    groups = pd.Categorical(["a", "b", "a"], categories=["a", "b", "nobody"])
+    table = by_group("ambiguity", [[0, 0, 1], [1, 0, 1]], groups)
+    assert table.loc["nobody", "rows"] == 0
+    assert math.isnan(table.loc["nobody", "value"])
+    assert table["value"].notna().sum() == 2
+
+
+def test_the_table_counts_draws_inside_only(models: RashomonSet) -> None:
+    inside = models.losses <= models.minimum.value + models.psi
+    labels, best = models.labels(X), (models.best_scores(X) > 0.5).astype(int)
+    table = multiplicity_table(models, X, tolerance=0.1).set_index("measure")["value"]
+    assert table["ambiguity"] == ambiguity(labels[inside], best)
+    assert table["disagreement"] == pytest.approx(disagreement(labels[inside]))
+    everyone = multiplicity_table(models, X, tolerance=0.1, inside_only=False)
+    outside = everyone.set_index("measure")["value"]
+    assert outside["disagreement"] == pytest.approx(disagreement(labels))
+    assert outside["disagreement"] > table["disagreement"]  # the mechanism's noise, not the set's
+    assert outside["range_width"] > table["range_width"]
+    assert set(table.index) == set(MEASURES)
+
+
+def test_the_table_by_threshold_and_group(models: RashomonSet) -> None:
+    groups = pd.Categorical(np.where(X[:, 1] > 0, "a", "b"), categories=["a", "b", "c"])
+    table = multiplicity_table(
+        models, X, psi=[0.05, 0.04], groups=groups, measures=["obscurity", "range_width"]
+    )
+    assert len(table) == 2 * 4 * 2
+    assert list(table["group"].unique()) == ["all rows", "a", "b", "c"]
+    assert table.loc[table["group"] == "c", "value"].isna().all()
+    best = (models.best_scores(X) > 0.5).astype(int)
+    one = table.query("psi == 0.04 and group == 'a' and measure == 'obscurity'").iloc[0]
+    chosen = models.labels(X)[models.excess <= 0.04][:, groups == "a"]
+    assert one["value"] == pytest.approx((chosen != best[groups == "a"]).mean())
+    assert (one["models"], one["rows"]) == (len(chosen), (groups == "a").sum())
+    kinds = dict(zip(table["measure"], table["sampled"], strict=True))
+    assert kinds == {"obscurity": "estimate", "range_width": "lower bound"}
+    assert table.attrs["view"] == "Curator: computed from private rows, not private"
+
+
+def test_a_draw_on_the_very_edge_is_inside(models: RashomonSet) -> None:
+    """(L* + ψ) − L* may round to more than ψ: the sampler's comparison decides."""
+    least, psi = models.minimum.value, models.psi
+    edge = replace(models, coef=models.coef[:2], losses=np.full(2, least + psi))
+    assert multiplicity_table(edge, X, measures=["pattern_count"])["models"].tolist() == [2]
+    beyond = np.nextafter(least + psi, 1.0)
+    with pytest.raises(ValueError, match="none of the 2 draws lies in the Rashomon set"):
+        multiplicity_table(replace(edge, losses=np.full(2, beyond)), X, measures=["pattern_count"])
+
+
+def test_a_release_does_not_know_which_draws_are_inside(models: RashomonSet) -> None:
+    released = models.release()
+    with pytest.raises(CuratorOnlyError, match="say inside_only=False"):
+        multiplicity_table(released, X)
+    table = multiplicity_table(released, X, inside_only=False, measures=["disagreement"])
+    assert table["value"][0] == pytest.approx(disagreement(models.labels(X)))
+    assert table["sampled"].tolist() == ["all draws"]
+    assert "outside the Rashomon set included" in table.attrs["view"]
+    assert math.isnan(table["psi"][0])
+
+
+def test_three_classes_have_every_measure() -> None:
+    y = np.digitize(X[:, 0], [-0.15, 0.15])
+    found = RashomonClassifier(n_draws=6, epsilon=400.0, psi=0.05, random_state=0).fit(X, y)
+    models = found.rashomon_set_
+    table = multiplicity_table(models, X, tolerance=0.1).set_index("measure")["value"]
+    inside = models.losses <= models.minimum.value + models.psi
+    best = models.best_scores(X).argmax(axis=1)
+    assert inside.sum() > 1
+    assert table["ambiguity"] == ambiguity(models.labels(X)[inside], best)
+    capacity = rashomon_capacity(models.scores(X)[inside]).mean()
+    assert table["rashomon_capacity"] == pytest.approx(capacity, abs=1e-8)
+    far = np.abs(models.scores(X)[inside] - models.best_scores(X)).max(axis=2) >= 0.1
+    assert table["delta_ambiguity"] == far.any(axis=0).mean()
+
+
+def test_a_regression_has_the_measures_of_scores() -> None:
+    model = RashomonRegressor(n_draws=5, epsilon=80.0, target_bounds=(0, 10), random_state=0)
+    found = model.fit(X, np.clip(5 + 8 * X[:, 0], 0, 10)).rashomon_set_
+    table = multiplicity_table(found, X, tolerance=0.5)
+    assert set(table["measure"]) == {name for name in MEASURES if of_numbers(name)}
+    with pytest.raises(TypeError, match="ambiguity needs classes: for a regression use"):
+        multiplicity_table(found, X, measures=["ambiguity"])
+
+
+def of_numbers(name: str) -> bool:
+    return MEASURES[name].of == "scores"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"psi": 0.06}, ValueError, "psi must be between 0 and 0.05, with which"),
+        ({"psi": -1.0}, ValueError, "psi must be between 0 and 0.05"),
+        ({"psi": [math.nan]}, ValueError, "psi must be between 0 and 0.05"),
+        ({"psi": 0.01, "inside_only": False}, ValueError, "leave psi out for all draws"),
+        ({"measures": ["volume"]}, ValueError, "measure must be one of"),
+        ({"measures": []}, ValueError, "at least one"),
+        ({"measures": "ambiguity"}, ValueError, "measures must be a list"),
+        ({"measures": ["delta_ambiguity"]}, TypeError, "needs tolerance="),
+        ({"groups": ["a"]}, ValueError, "one group for each of 80 rows"),
+        ({"groups": ["all rows"] * 80}, ValueError, "must not call a group 'all rows'"),
+        ({"baseline": [0.5]}, ValueError, "one label for each of 80 rows"),
+    ],
+)
+def test_a_table_of_nonsense_is_refused(
+    models: RashomonSet, change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        multiplicity_table(models, X, **change)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: multiplicity_curve("ambiguity", [[0]], [0, 1], 1), ValueError, "each of 1 models"),
+        (lambda: multiplicity_curve("ambiguity", [[0]], [math.nan], 1), ValueError, "holds NaN"),
+        (lambda: multiplicity_curve("ambiguity", [[0]], [0], math.nan), ValueError, "psi must be"),
+        (lambda: multiplicity_curve("kappa", [[0]], [0], 1), ValueError, "measure must be one of"),
+        (
+            lambda: multiplicity_curve("disagreement", [[0]], [0], 1, baseline=0),
+            TypeError,
+            r"disagreement takes the options \[\], got \['baseline'\]",
+        ),
+        (lambda: by_group("range_width", [[0.1, 0.2]], ["a"]), ValueError, "each of 2 rows"),
+        (lambda: by_group("range_width", [[0.1, 0.2]], "ab"), ValueError, "each of 2 rows"),
+        (lambda: by_group("range_width", [[0.1]], [None]), ValueError, "no group for row 0"),
+        (
+            lambda: by_group("ambiguity", [[0, 1]], ["a", "b"], baseline=[1]),
+            ValueError,
+            "one entry for each of 2 rows",
+        ),
+        (lambda: by_group("delta_ambiguity", [[0.1]], ["a"]), TypeError, "needs tolerance="),
+    ],
+)
+def test_what_has_no_curve_or_group_is_refused(
+    call: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        call()
