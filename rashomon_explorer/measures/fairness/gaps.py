@@ -1,6 +1,7 @@
 """Group gaps of many models at once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,7 @@ def label_table(
     """Gaps of checked labels; see :func:`fairness_gaps`."""
     wanted = _unique(rate for name in names for rate in LABEL_GAPS[name])
     gap_of = {
-        rate: _gap(lambda g, r=rate: LABEL_RATES[r].rates(judged, g, r), groups, agg, method)
+        rate: _gap(partial(LABEL_RATES[rate].rates, judged, name=rate), groups, agg, method)
         for rate in wanted
     }
     return _table(names, LABEL_GAPS, gap_of, agg)
@@ -208,8 +209,8 @@ def score_table(
     if agg == "ratio" and signed:
         raise ValueError(f"{signed[0]} may be negative and has no ratio: use agg='difference'")
     gap_of = {
-        rate: _gap(lambda g, r=rate: SCORE_RATES[r].rates(scored, g, r), groups, agg, method)
-        for rate in names
+        name: _gap(partial(SCORE_RATES[name].rates, scored, name=name), groups, agg, method)
+        for name in names
     }
     return _table(names, SCORE_GAPS, gap_of, agg)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.encoding import Bytes, Labels
@@ -48,7 +49,7 @@ class Judged:
         truth = _truth(y, coded)
         seen = set(coded.classes.tolist()) | set(np.unique(truth).tolist())
         label = _positive(positive, seen)
-        code = coded.reference(np.full(len(truth), label, dtype=truth.dtype))[0]
+        code = coded.reference(np.full(len(truth), label))[0]
         return cls(coded.codes, coded.reference(truth), int(code))
 
     @property
@@ -124,8 +125,7 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
     n_rows = coded.codes.shape[1]
     if truth.shape != (n_rows,):
         raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
-    missing = truth.dtype.kind == "f" and not np.isfinite(truth).all()
-    if missing or any(label is None for label in truth.tolist()):
+    if pd.isna(truth).any():
         raise ValueError("y holds a missing label: remove the row")
     if (truth.dtype.kind in "biuf") != (coded.classes.dtype.kind in "biuf"):
         raise ValueError(

@@ -114,7 +114,7 @@ class LogisticClass:
         theta = pulled_inside(self.problem, self.level, found.theta[:, None])[:, 0]
         attained = self.value_and_gradient(-1, theta)[0]
         if bound - attained > _CLOSED:  # the loss does not hold the least reliant model back
-            theta, attained = self._climb(-1, [theta])
+            theta, attained = self._climb(-1, [theta, *self._steps()])
             bound = min(bound, self._touching_bound(-1, theta, attained))
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
@@ -149,18 +149,17 @@ class LogisticClass:
         return minimise(objective, self.problem.domain, tolerance)
 
     def _greatest(self) -> Extreme:
-        best = self.problem.minimum.theta
-        away = self._original(best)[1] - self._at(self.switched, best)[1]
-        theta, attained = self._climb(1, [best, *self._steps(away)])
+        theta, attained = self._climb(1, [self.problem.minimum.theta, *self._steps()])
         bound = self._touching_bound(1, theta, attained)
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
-    def _steps(self, away: FloatArray) -> list[FloatArray]:
+    def _steps(self) -> list[FloatArray]:
         """Models at the ends of the set along the steepest rise and its reverse."""
-        ellipsoid = self._outer
-        steepest = np.linalg.lstsq(ellipsoid.matrix, -away, rcond=None)[0]
+        best = self.problem.minimum.theta
+        rise = self._at(self.switched, best)[1] - self._original(best)[1]
+        steepest = np.linalg.lstsq(self._outer.matrix, rise, rcond=None)[0]
         size = self.problem.domain.diameter / max(float(np.linalg.norm(steepest)), 1e-300)
-        both = self.problem.minimum.theta[:, None] + size * np.outer(steepest, (1.0, -1.0))
+        both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
         return list(pulled_inside(self.problem, self.level, both).T)
 
     @cached_property

@@ -1,0 +1,103 @@
+"""Who bears the multiplicity: how much more some groups' predictions hang on the choice of model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
+from rashomon_explorer.measures.multiplicity_table import multiplicity_table
+
+_MEASURES = {
+    "classification": (
+        "ambiguity",
+        "discrepancy",
+        "obscurity",
+        "disagreement",
+        "range_width",
+        "score_std",
+    ),
+    "regression": ("range_width", "score_std"),
+}
+
+
+def who_bears(
+    models: Any,
+    X: Any,
+    groups: GroupsLike,
+    *,
+    psi: float | None = None,
+    measures: Sequence[str] | None = None,
+    baseline: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Multiplicity of each group of people, beside everybody's.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    models : RashomonSet or PredictorSet
+        Only models inside the Rashomon set count.
+    X : array-like of shape (n_rows, n_features)
+        Left out (None) for stored predictions.
+    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+        Of several attributes every combination that occurs is a group.
+    psi : float, optional
+        A threshold up to the set's own, by default that.
+    measures : sequence of str, optional
+        Keys of ``MEASURES`` without a tolerance; by default ambiguity (people whom some model
+        flips), discrepancy (whom one model flips), obscurity (mean share of models that flip),
+        disagreement, and range and spread of scores.
+    baseline : array-like, optional
+        Scores of the reference model, as in :func:`multiplicity_table`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a group, after ``"all rows"``; columns ``rows``, each measure, and each measure's
+        ``<name>_ratio`` to that of all rows, NaN where nobody bears any. Extremes (ambiguity,
+        discrepancy, range width) are lower bounds of the set's own, in each group.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, a category has no rows, there is one group only, or no model
+        lies inside.
+    CuratorOnlyError
+        If given a release, which does not know which draws lie inside.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonSet
+    >>> chances = [[0.9, 0.4, 0.6, 0.1], [0.8, 0.6, 0.7, 0.2], [0.9, 0.7, 0.8, 0.1]]
+    >>> models = RashomonSet.from_predictions(chances, [1, 0, 1, 0], psi=1.0)
+    >>> table = who_bears(models, None, ["a", "b", "a", "b"], measures=["ambiguity"])
+    >>> table["ambiguity_ratio"].to_dict()
+    {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
+    """
+    chosen = list(measures or _MEASURES[models.task])
+    n_rows = _n_rows(groups)
+    found = Groups.of(groups, n_rows)
+    texts = pd.Series(pd.Categorical.from_codes(found.codes, _different(found.texts)))
+    long = multiplicity_table(
+        models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline
+    )
+    wide = long.pivot(index="group", columns="measure", values="value")
+    wide = wide.loc[["all rows", *found.texts], chosen].rename_axis(index="group", columns=None)
+    ratios = (wide / wide.loc["all rows"]).where(wide.loc["all rows"] != 0)
+    rows = long.groupby("group", observed=True)["rows"].first().loc[wide.index]
+    table = pd.concat([rows, wide, ratios.add_suffix("_ratio")], axis=1)
+    table.attrs.update(long.attrs)
+    return table
+
+
+def _n_rows(groups: GroupsLike) -> int:
+    return len(groups) if hasattr(groups, "__len__") else 0
+
+
+def _different(texts: list[str]) -> list[str]:
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise ValueError(f"two groups are both written {twice!r}: give them different names")
+    return texts
