@@ -18,6 +18,20 @@ from rashomon_explorer.measures.consistency import (
 from rashomon_explorer.measures.curves import (
     multiplicity_curve,
 )
+from rashomon_explorer.measures.fairness import (
+    LABEL_GAPS,
+    LABEL_RATES,
+    SCORE_GAPS,
+    SCORE_RATES,
+    FairnessAudit,
+    fairness_audit,
+    fairness_frame,
+    fairness_gaps,
+    frontier,
+    group_rates,
+    score_gaps,
+    who_bears,
+)
 from rashomon_explorer.measures.groups import (
     by_group,
 )
@@ -99,11 +113,16 @@ from rashomon_explorer.measures.tolerance import (
 
 __all__ = [
     "IMPORTANCES",
+    "LABEL_GAPS",
+    "LABEL_RATES",
     "MEASURES",
+    "SCORE_GAPS",
+    "SCORE_RATES",
     "ConfidenceSequence",
     "DividedLoss",
     "Enough",
     "ExactAmbiguity",
+    "FairnessAudit",
     "ImportanceDistribution",
     "Measure",
     "PenalisedProblem",
@@ -131,7 +150,12 @@ __all__ = [
     "exact_group_gap",
     "exact_ranges",
     "exact_score_ranges",
+    "fairness_audit",
+    "fairness_frame",
+    "fairness_gaps",
     "feature_groups",
+    "frontier",
+    "group_rates",
     "importance_cloud",
     "importance_distribution",
     "importance_spread",
@@ -156,10 +180,12 @@ __all__ = [
     "reliance_within",
     "rid",
     "row_disagreement",
+    "score_gaps",
     "score_std",
     "score_variance",
     "self_consistency",
     "shap_importance",
     "switching_loss",
     "viable_prediction_range",
+    "who_bears",
 ]

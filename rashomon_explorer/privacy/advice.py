@@ -32,7 +32,7 @@ def explain(planned: Plan) -> str:
     One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
 makes a draw 0.3829-bounded-range.
     At least 66.97 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
-say; 11 parameters, and no row, decide how many.
+say: that follows from p = 11 and βψ alone.
     The loss of a draw exceeds the least by at most 0.0269 on average.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, or \
 ψ = 0.03372.
@@ -77,8 +77,8 @@ def _hits(planned: Plan) -> str:
         return "No hit rate can be promised of a set without width: ψ is 0."
     return (
         f"At least {rounded_down(100 * planned.hit_rate_bound)} % of the draws are within "
-        f"ψ = {planned.psi:g} of the least loss, whatever the {planned.n:,} rows say; "
-        f"{planned.p} parameters, and no row, decide how many."
+        f"ψ = {planned.psi:g} of the least loss, whatever the {planned.n:,} rows "
+        f"say: that follows from p = {planned.p} and βψ alone."
     )
 
 

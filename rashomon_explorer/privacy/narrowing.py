@@ -74,6 +74,11 @@ class NarrowingPlan:
 def data_lipschitz(constants: Constants, domain: Domain) -> float:
     """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours.
 
+    Raises
+    ------
+    ValueError
+        If the constants are not those of the domain, which alone would take more.
+
     Examples
     --------
     >>> from rashomon_explorer.domains import Ball
@@ -83,7 +88,27 @@ def data_lipschitz(constants: Constants, domain: Domain) -> float:
     3.0
     """
     # Larger by more than the rounding of the difference.
-    return constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
+    rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
+    if not rest > 0:
+        raise ValueError(
+            f"L = {constants.L:g} is less than the ridge {constants.m:g} alone needs on a domain "
+            f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
+            "domain"
+        )
+    return rest
+
+
+def data_slope(constants: Constants, domain: Domain) -> float:
+    """Lipschitz constant 2L₀/n of L_D − L_D' for neighbours, L₀ as in :func:`data_lipschitz`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ridged = Constants.of("logistic", n=50, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5)
+    >>> round(data_slope(ridged, Ball(2.0)), 5), round(2 * ridged.L / 50, 5)
+    (0.03523, 0.07523)
+    """
+    return 2 * data_lipschitz(constants, domain) / constants.n
 
 
 @dataclass(frozen=True)
@@ -121,14 +146,13 @@ def narrowed(constants: Constants, domain: Domain, diameter: float) -> Constants
     """
     if diameter >= domain.diameter:
         return constants
-    slope = 2 * data_lipschitz(constants, domain) / constants.n
     return NarrowedConstants(
         n=constants.n,
         p=constants.p,
         L=constants.L,
         M=constants.M,
         m=constants.m,
-        osc=min(constants.osc, slope * diameter),
+        osc=min(constants.osc, data_slope(constants, domain) * diameter),
         least_tolerance=_certifiable(constants, domain),
     )
 

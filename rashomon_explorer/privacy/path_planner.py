@@ -8,6 +8,7 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.path import path_guarantee
 from rashomon_explorer.privacy.planner import Plan
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
@@ -189,7 +190,8 @@ class _Path:
         n_chains: int,
         max_steps: int,
     ) -> "_Path":
-        sensitivity = gradient_sensitivity(constants, psi, width=width)
+        moved = data_slope(constants, Ball(radius))
+        sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
         bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
         p, square = constants.p, constants.L**2
         bend = constants.M + (square / width if width else 0.0)

@@ -42,8 +42,8 @@ def gradient_sensitivity(
         How much further apart rounding may put the gradients and losses of neighbours: added to
         2L/n and to ω.
     data_slope : float, optional
-        Lipschitz constant of L_D − L_D', where it is known to be less than 2L/n, as with a ridge,
-        which cancels.
+        Lipschitz constant of L_D − L_D' to take in place of 2L/n: the ridge reads no row and
+        cancels in it (:func:`~rashomon_explorer.privacy.narrowing.data_slope`), though not in G.
 
     Returns
     -------
@@ -78,7 +78,13 @@ def gradient_sensitivity(
 
 
 def batch_sensitivity(
-    constants: Constants, psi: float, *, width: float, n_batches: int, n_steps: int
+    constants: Constants,
+    psi: float,
+    *,
+    width: float,
+    n_batches: int,
+    n_steps: int,
+    data_slope: float | None = None,
 ) -> float:
     """Root mean square over a path's steps of what one record moves, for batches in turn.
 
@@ -104,6 +110,9 @@ def batch_sensitivity(
         Number of batches, at most n.
     n_steps : int
         N.
+    data_slope : float, optional
+        Lipschitz constant of L_D − L_D' over all n rows, to take in place of 2L/n: n/b times it
+        takes the place of 2L/b.
 
     Returns
     -------
@@ -128,12 +137,13 @@ def batch_sensitivity(
     if n_steps < 1:
         raise ValueError(f"n_steps must be at least 1, got {n_steps!r}")
     size = constants.n // n_batches
-    own, other = 2 * constants.L / size, 0.0
+    moved = 2 * constants.L / constants.n if data_slope is None else data_slope
+    own, other = moved * constants.n / size, 0.0
     if psi > 0 or width > 0:
         omega, whole = constants.priced_osc, constants.osc * constants.n / size
         other = _slope_change(omega, width) * constants.L
-        moved = _slope_change(omega + whole, width) * constants.L
-        own = own + moved if width else max(own, moved)
+        weighed = _slope_change(omega + whole, width) * constants.L
+        own = own + weighed if width else max(own, weighed)
     taken = math.ceil(n_steps / n_batches)
     return math.sqrt((taken * own**2 + (n_steps - taken) * other**2) / n_steps)
 

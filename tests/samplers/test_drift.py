@@ -8,6 +8,7 @@ from scipy.stats import kstest
 
 from rashomon_explorer.domains import Box
 from rashomon_explorer.losses import SoftmaxLoss
+from rashomon_explorer.privacy.narrowing import data_lipschitz
 from rashomon_explorer.privacy.sensitivity import batch_sensitivity, gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift
@@ -131,10 +132,14 @@ def neighbours(seed, n, loss="logistic", **settings):
 
 
 class TestSinglePrecision:
-    @given(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([1, 40, 900, 2500, 5000]))
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        n=st.sampled_from([1, 40, 900, 2500, 5000]),
+        ridge=st.sampled_from([0.0, 3.0]),
+    )
     @settings(max_examples=25)
-    def test_its_sensitivity_covers_what_rounding_does_to_neighbours(self, seed, n):
-        one, other, rng = neighbours(seed, n)
+    def test_its_sensitivity_covers_what_rounding_does_to_neighbours(self, seed, n, ridge):
+        one, other, rng = neighbours(seed, n, ridge=ridge)
         theta = one.domain.project(rng.standard_normal((3, 64)) * 4)
         for shape in ("hard", SmoothThreshold(0.05)):
             drifts = [
@@ -195,11 +200,12 @@ class TestBatches:
         n=st.integers(2, 40),
         psi=st.sampled_from([0.0, 0.02]),
         width=st.sampled_from([0.0, 0.05, 1.0]),
+        ridge=st.sampled_from([0.0, 3.0]),
         data=st.data(),
     )
     @settings(max_examples=80)
-    def test_a_path_never_moves_more_than_its_sensitivity(self, seed, n, psi, width, data):
-        one, other, rng = neighbours(seed, n)
+    def test_a_path_never_moves_more_than_its_sensitivity(self, seed, n, psi, width, ridge, data):
+        one, other, rng = neighbours(seed, n, ridge=ridge)
         size = data.draw(st.integers(1, n))
         shape = SmoothThreshold(width) if width else "hard"
         runs, steps = [], int(rng.integers(1, 3 * n))
@@ -259,6 +265,58 @@ class TestBatches:
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=0, n_steps=1)
         with pytest.raises(ValueError, match="n_steps must be at least 1"):
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=2, n_steps=0)
+
+
+class TestRidge:
+    """It pulls neighbours the same way: what a record moves is the same without it."""
+
+    @pytest.mark.parametrize("loss", ["logistic", "squared"])
+    @pytest.mark.parametrize("batch_size", [None, 4])
+    def test_what_a_record_moves_is_priced_without_it(self, loss, batch_size):
+        worst, settings = 0.0, {"loss": loss, "radius": 0.3, "ridge": 20.0}
+        for seed in range(20):
+            one, other, rng = neighbours(seed, 12, **settings)
+            drifts = [self.drift(problem, batch_size) for problem in (one, other)]
+            runs = [drift.run(np.random.default_rng(seed)) for drift in drifts]
+            theta = one.domain.project(rng.standard_normal((3, 200)))
+            steps = 1 if batch_size is None else 3
+            total = sum(((runs[0](theta) - runs[1](theta)) ** 2).sum(axis=0) for _ in range(steps))
+            worst = max(worst, np.sqrt(total.max() / steps))
+        claimed = drifts[0].sensitivity(steps)
+        assert claimed / 2 < worst <= claimed * (1 + 1e-9)  # half of it would be caught
+        assert claimed < self.with_ridge(one, batch_size) / 3
+
+    @given(seed=st.integers(0, 2**32 - 1), width=st.sampled_from([0.0, 0.01, 0.3]))
+    @settings(max_examples=40)
+    def test_beyond_a_threshold_its_own_gradient_still_counts(self, seed, width):
+        one, other, rng = neighbours(seed, 12, radius=0.3, ridge=20.0)
+        shape = SmoothThreshold(width) if width else "hard"
+        drifts = [FullDrift(GibbsTarget(q, 1.0, 0.05, shape)) for q in (one, other)]
+        theta = one.domain.project(rng.standard_normal((3, 300)) * rng.random(300))
+        moved = np.subtract(*(drift.run(rng)(theta) for drift in drifts))
+        assert np.linalg.norm(moved, axis=0).max() <= drifts[0].sensitivity(1) * (1 + 1e-9)
+
+    def test_a_threshold_priced_without_it_is_caught(self):
+        """The control: two neighbours at the edge, one beyond it, differ by the ridge's pull."""
+        one, other, _ = neighbours(0, 12, radius=0.3, ridge=20.0)
+        drifts = [FullDrift(GibbsTarget(q, 1.0, 0.05, "hard")) for q in (one, other)]
+        line = np.linspace(0, 1, 20_001)
+        theta = one.minimum.theta[:, None] * (1 - line) + np.array([[0.3], [0.0], [0.0]]) * line
+        moved = np.subtract(*(drift.run(np.random.default_rng(0))(theta) for drift in drifts))
+        largest = np.linalg.norm(moved, axis=0).max()
+        free = data_lipschitz(one.constants, one.domain)
+        assert free < largest <= drifts[0].sensitivity(1)
+
+    @staticmethod
+    def drift(problem, batch_size):
+        target = GibbsTarget(problem, 1.0, 0.0)
+        return FullDrift(target) if batch_size is None else BatchDrift(target, batch_size)
+
+    @staticmethod
+    def with_ridge(problem, batch_size):
+        if batch_size is None:
+            return gradient_sensitivity(problem.constants, 0.0, width=0.0)
+        return batch_sensitivity(problem.constants, 0.0, width=0.0, n_batches=3, n_steps=3)
 
 
 def smoothed_energy(problem, psi, scale, places):

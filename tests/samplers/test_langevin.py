@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from rashomon_explorer.privacy.path import path_guarantee
+from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.langevin import LangevinSampler
@@ -94,9 +95,11 @@ def test_the_gradient_never_moves_more_than_its_sensitivity(seed, loss, setting,
     theta = one.domain.project(rng.standard_normal((one.p, 300)) * radius * rng.random(300))
     gradients = [GibbsTarget(q, 1.0, psi, shape).gradient(theta) for q in (one, other)]
     moved = np.linalg.norm(gradients[0] - gradients[1], axis=0).max()
-    pull = ridge * radius
+    pull, slope = ridge * radius, data_slope(one.constants, one.domain)
     for interior in {False, pull > 0 and pull >= one.L - pull}:
-        bound = gradient_sensitivity(one.constants, psi, width=width, interior=interior)
+        bound = gradient_sensitivity(
+            one.constants, psi, width=width, interior=interior, data_slope=slope
+        )
         assert moved <= bound * (1 + 1e-9)
 
 
@@ -140,7 +143,13 @@ def test_the_certificate_is_that_of_the_steps_that_run():
     problem = small_problem(2, radius=2.0, n=500, ridge=0.6)
     target = GibbsTarget(problem, 100.0, 0.02, "smooth")
     sampler = LangevinSampler(step_size=1e-4, n_steps=200, n_chains=3)
-    delta = gradient_sensitivity(problem.constants, 0.02, width=0.01, interior=True)
+    delta = gradient_sensitivity(
+        problem.constants,
+        0.02,
+        width=0.01,
+        interior=True,
+        data_slope=data_slope(problem.constants, problem.domain),
+    )
     assert sampler.certificate(target).rho == pytest.approx(3 * (100 * delta) ** 2 * 0.02 / 4)
     assert "path of 200" in str(sampler.certificate(target))
 
@@ -310,7 +319,7 @@ class TestLastState:
         h = 0.5 / (10.0 * problem.M)
         found = LangevinSampler(h, 500, n_chains=1, release="last").certificate(target)
         c = 1 - h * 10.0 * 0.5
-        shift = h * 10.0 * 2 * problem.L / 300
+        shift = h * 10.0 * data_slope(problem.constants, problem.domain)
         assert found.mu == pytest.approx(shift * np.sqrt((1 + c) / (1 - c) / (2 * h)), rel=1e-3)
 
     @pytest.mark.parametrize(

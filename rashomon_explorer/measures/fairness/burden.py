@@ -1,8 +1,9 @@
-"""Who bears the multiplicity: how much more some groups' predictions hang on the choice of model."""
+"""Who bears the multiplicity: whose predictions hang most on the choice of model."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -77,23 +78,16 @@ def who_bears(
     {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """
     chosen = list(measures or _MEASURES[models.task])
-    n_rows = _n_rows(groups)
-    found = Groups.of(groups, n_rows)
-    texts = pd.Series(pd.Categorical.from_codes(found.codes, _different(found.texts)))
-    long = multiplicity_table(
-        models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline
-    )
+    found = Groups.of(groups, np.shape(groups)[0] if np.ndim(groups) else 0)
+    texts = pd.Series(np.asarray(_different(found.texts))[found.codes])
+    long = multiplicity_table(models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline)
     wide = long.pivot(index="group", columns="measure", values="value")
     wide = wide.loc[["all rows", *found.texts], chosen].rename_axis(index="group", columns=None)
-    ratios = (wide / wide.loc["all rows"]).where(wide.loc["all rows"] != 0)
+    ratios = wide / wide.loc["all rows"]
     rows = long.groupby("group", observed=True)["rows"].first().loc[wide.index]
     table = pd.concat([rows, wide, ratios.add_suffix("_ratio")], axis=1)
     table.attrs.update(long.attrs)
     return table
-
-
-def _n_rows(groups: GroupsLike) -> int:
-    return len(groups) if hasattr(groups, "__len__") else 0
 
 
 def _different(texts: list[str]) -> list[str]:

@@ -25,7 +25,8 @@ class Cells:
     Examples
     --------
     >>> groups = Groups.of(["b", "a", "b"], 3)
-    >>> Cells.of(groups).sums(np.array([[1, 0, 1]])).tolist()
+    >>> cells, values = Cells.of(groups), np.array([[1, 0, 1]])
+    >>> cells.sums(values[:, cells.order]).tolist()
     [[0, 2]]
     """
 
@@ -34,9 +35,7 @@ class Cells:
     sizes: NDArray[np.int_]
 
     @classmethod
-    def of(
-        cls, groups: Groups, chosen: NDArray[np.bool_] | None = None, why: str = ""
-    ) -> "Cells":
+    def of(cls, groups: Groups, chosen: NDArray[np.bool_] | None = None, why: str = "") -> "Cells":
         """Order all rows, or those chosen.
 
         Raises

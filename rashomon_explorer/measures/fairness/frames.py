@@ -20,9 +20,9 @@ def fairness_frame(
 ) -> "MetricFrame":
     """Fairlearn's MetricFrame of one model's labels: every rate of ``LABEL_RATES``, and counts.
 
-    For what fairlearn does with it: ``by_group``, ``difference()``, ``ratio()``, ``group_min()``, its
-    figures. Of the labels only whether they are the positive one is passed on, but for the
-    accuracy. A rate of a group without a row to count is 0 here, fairlearn's convention.
+    For what fairlearn does with it: ``by_group``, ``difference()``, ``ratio()``, ``group_min()``,
+    its figures. Labels count as the positive one or the rest, but for the accuracy. A rate of a
+    group without a row to count is 0 here, which is fairlearn's convention.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def fairness_frame(
     Examples
     --------
     >>> frame = fairness_frame([1, 0, 1, 1], [1, 0, 0, 1], ["a", "a", "b", "b"])
-    >>> frame.difference()["selection_rate"], frame.by_group["count"].tolist()
+    >>> float(frame.difference()["selection_rate"]), frame.by_group["count"].tolist()
     (0.5, [2.0, 2.0])
     """
     one = np.asarray(labels)
@@ -60,7 +60,7 @@ def fairness_frame(
         metrics=_metrics(fairlearn, judged.positive),
         y_true=judged.truth.astype(int),
         y_pred=judged.codes[0].astype(int),
-        sensitive_features=found.index()[found.codes].to_frame(index=False),
+        sensitive_features=found.table(),
     )
 
 

@@ -28,8 +28,8 @@ def frontier(
     Returns
     -------
     pandas.DataFrame
-        Index ``model``, places in the input; columns ``accuracy`` or ``loss``, and ``gap``; the most
-        accurate first. Of models that are level at both only the first is listed.
+        Index ``model``, places in the input; columns ``accuracy`` or ``loss``, and ``gap``; the
+        most accurate first. Of models that are level at both only the first is listed.
 
     Raises
     ------

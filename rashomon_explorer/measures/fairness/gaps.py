@@ -40,9 +40,9 @@ def fairness_gaps(
 ) -> pd.DataFrame:
     """Group gaps of every model's labels, as fairlearn defines them.
 
-    With r_g the rate of group g: max_g r_g − min_g r_g (``"difference"``) or min_g r_g / max_g
-    r_g (``"ratio"``); with ``method="to_overall"`` max_g |r_g − r| or min_g min(r_g/r, r/r_g) to the
-    rate r of all rows. The rates:
+    With r_g the rate of group g and r that of all rows, ``"difference"`` is max_g r_g − min_g r_g
+    and ``"ratio"`` min_g r_g / max_g r_g; with ``method="to_overall"`` they are max_g |r_g − r|
+    and min_g min(r_g/r, r/r_g). The rates:
 
     - ``demographic_parity``: P(f = positive | g);
     - ``equal_opportunity``: P(f = positive | y = positive, g) (Hardt, Price and Srebro 2016);
@@ -88,7 +88,7 @@ def fairness_gaps(
     >>> fairness_gaps(labels, y, groups, ["demographic_parity", "accuracy_score"]).values.tolist()
     [[0.5, 0.5], [0.0, 0.0]]
     """
-    _check_kinds(agg, method)
+    check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
     judged = Judged.of(labels, y, positive)
     return label_table(judged, Groups.of(groups, len(judged.truth)), names, agg, method)
@@ -114,7 +114,7 @@ def score_gaps(
       equal width (Naeini, Cooper and Hauskrecht 2015). It is estimated too high, and the more so
       the fewer rows: of two calibrated groups the smaller one looks worse (docs/measures.md);
     - ``mean_prediction``: mean of s, demographic parity of scores;
-    - ``mean_absolute_error``: mean of \\|y − s\\|.
+    - ``mean_absolute_error``: mean of |y − s|.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def score_gaps(
     >>> found.round(6).values.tolist()
     [[0.5, 0.5]]
     """
-    _check_kinds(agg, method)
+    check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)
     scored = Scored.of(scores, y, n_bins)
     return score_table(scored, Groups.of(groups, len(scored.truth)), names, agg, method)
@@ -231,6 +231,20 @@ def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
     return _unique(metrics)
 
 
+def check_kinds(agg: str, method: str) -> None:
+    """Refuse an unknown way to make one number of groups' rates.
+
+    Raises
+    ------
+    ValueError
+        If it is unknown.
+    """
+    if agg not in _WORSE:
+        raise ValueError(f"agg must be 'difference' or 'ratio', got {agg!r}")
+    if (agg, method) not in _GAPS:
+        raise ValueError(f"method must be 'between_groups' or 'to_overall', got {method!r}")
+
+
 def _unique(names: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
@@ -286,10 +300,3 @@ def _table(
 
 def _quotient(less: FloatArray, more: FloatArray) -> FloatArray:
     return np.divide(less, more, out=np.full_like(more, np.nan), where=more > 0)
-
-
-def _check_kinds(agg: str, method: str) -> None:
-    if agg not in _WORSE:
-        raise ValueError(f"agg must be 'difference' or 'ratio', got {agg!r}")
-    if (agg, method) not in _GAPS:
-        raise ValueError(f"method must be 'between_groups' or 'to_overall', got {method!r}")

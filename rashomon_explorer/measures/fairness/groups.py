@@ -86,6 +86,10 @@ class Groups:
         names[:] = self.names
         return pd.Series(names[self.codes])
 
+    def table(self) -> pd.DataFrame:
+        """Attributes of each row, one a column."""
+        return self.index()[self.codes].to_frame(index=False)
+
     def index(self) -> pd.Index:
         """Names as an index, of several levels for several attributes."""
         if len(self.attributes) > 1:
@@ -105,6 +109,7 @@ def in_words(name: Any) -> str:
 
 
 def _columns(groups: GroupsLike) -> dict[str, Any]:
+    columns: dict[str, Any]
     if isinstance(groups, pd.DataFrame):
         columns = {str(name): groups.iloc[:, place] for place, name in enumerate(groups.columns)}
         if len(columns) < groups.shape[1]:

@@ -98,7 +98,7 @@ class ScoreRate:
     signed: bool = False
 
     def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
-        """Number (n_models, n_groups).
+        """Measure every model in every group, (n_models, n_groups).
 
         Raises
         ------

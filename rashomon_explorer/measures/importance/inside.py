@@ -1,5 +1,6 @@
 """Models of the Rashomon set: pulled into it, or pushed uphill in it."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,11 @@ def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatAr
 
 
 def climbed(
-    problem: Problem, level: float, start: FloatArray, function: ValueAndGradient
+    problem: Problem,
+    level: float,
+    start: FloatArray,
+    function: ValueAndGradient,
+    width: FloatArray | None = None,
 ) -> FloatArray:
     """Model (p,) of the set that a local search from ``start`` (p,) finds highest.
 
@@ -68,11 +73,14 @@ def climbed(
     start : ndarray of shape (p,)
     function : callable
         Model (p,) → value and gradient (p,).
+    width : ndarray of shape (p,), optional
+        Bounds of |θ − θ*| on the set, beyond which the search need not look.
 
     Returns
     -------
     ndarray of shape (p,)
     """
+    wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)
 
     def slack(theta: FloatArray) -> FloatArray:
@@ -93,14 +101,18 @@ def climbed(
 
     # Any: scipy's overloads do not know a function that returns its gradient too.
     search: Any = minimize
-    found = search(
-        down,
-        start,
-        jac=True,
-        method="SLSQP",
-        constraints=[{"type": "ineq", "fun": slack, "jac": slope}],
-        options={"maxiter": 60, "ftol": 1e-10},
-    )
+    with warnings.catch_warnings():
+        # A step may round beyond the bounds; what is found is pulled inside anyway.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = search(
+            down,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=np.column_stack([problem.minimum.theta - wide, problem.minimum.theta + wide]),
+            constraints=[{"type": "ineq", "fun": slack, "jac": slope}],
+            options={"maxiter": 60, "ftol": 1e-10},
+        )
     end = found.x if np.isfinite(found.x).all() else start
     ends = pulled_inside(problem, level, np.column_stack([start, end]))
     best: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]

@@ -100,10 +100,12 @@ class LogisticClass:
         return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
 
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
-        found = [
-            climbed(self.problem, self.level, start, lambda one: self.value_and_gradient(sign, one))
-            for start in starts
-        ]
+        width = np.sqrt(np.diag(np.linalg.inv(self._outer.matrix)))
+
+        def function(theta: FloatArray) -> tuple[float, FloatArray]:
+            return self.value_and_gradient(sign, theta)
+
+        found = [climbed(self.problem, self.level, one, function, width) for one in starts]
         values = [self.value_and_gradient(sign, one)[0] for one in found]
         place = int(np.argmax(values))
         return found[place], values[place]

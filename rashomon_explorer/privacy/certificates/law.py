@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Domain
-from rashomon_explorer.privacy.narrowing import data_lipschitz
+from rashomon_explorer.privacy.narrowing import data_lipschitz, data_slope
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 
 
@@ -59,17 +59,12 @@ class GibbsLaw:
         check_nonnegative("psi", self.psi)
         check_positive("beta", self.beta)
         check_nonnegative("width", self.width)
-        if not data_lipschitz(self.constants, self.domain) > 0:
-            raise ValueError(
-                f"L = {self.constants.L:g} is less than the ridge {self.constants.m:g} alone "
-                f"needs on a domain of radius {self.domain.radius_bound:g}: make the constants "
-                "with Constants.of for this domain"
-            )
+        data_lipschitz(self.constants, self.domain)
 
     @property
     def slope(self) -> float:
         """Δ = 2L₀/n, Lipschitz constant of L_D − L_D'; the ridge cancels and is not in L₀."""
-        return 2 * data_lipschitz(self.constants, self.domain) / self.constants.n
+        return data_slope(self.constants, self.domain)
 
     @property
     def energy_slope(self) -> float:

@@ -6,6 +6,7 @@ from numbers import Integral
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Domain
+from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.threshold import (
     GaussianThreshold,
@@ -41,7 +42,7 @@ class PathRun:
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range, or the constants are not those of the domain.
     """
 
     constants: Constants
@@ -62,6 +63,7 @@ class PathRun:
         for name, count in (("n_steps", self.n_steps), ("n_chains", self.n_chains)):
             if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
                 raise ValueError(f"{name} must be a whole number, at least 1, got {count!r}")
+        data_slope(self.constants, self.domain)
         object.__setattr__(self, "threshold", get_threshold(self.threshold, self.psi))
 
     @property
@@ -93,7 +95,13 @@ class PathRun:
         """
         psi = 0.0 if self.bare else self.psi
         inside = self.interior and not self.gaussian
-        return gradient_sensitivity(self.constants, psi, width=self.width, interior=inside)
+        return gradient_sensitivity(
+            self.constants,
+            psi,
+            width=self.width,
+            interior=inside,
+            data_slope=data_slope(self.constants, self.domain),
+        )
 
     @property
     def bend(self) -> float:

@@ -6,6 +6,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.sensitivity import batch_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.full import FullDrift
@@ -58,13 +59,14 @@ class BatchDrift(GibbsDrift):
 
     def sensitivity(self, n_steps: int) -> float:
         """Root mean square of :func:`batch_sensitivity`."""
-        shape = self.target.shape
+        problem, shape = self.target.problem, self.target.shape
         return batch_sensitivity(
-            self.target.problem.constants,
+            problem.constants,
             self.target.psi,
             width=shape.width if isinstance(shape, SmoothThreshold) else 0.0,
             n_batches=self.n_batches,
             n_steps=n_steps,
+            data_slope=data_slope(problem.constants, problem.domain),
         )
 
     def contraction(self, step_size: float) -> float:

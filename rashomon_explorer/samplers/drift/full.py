@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.columns import Columns
@@ -62,6 +63,7 @@ class FullDrift(GibbsDrift):
             interior=minimiser_inside(problem),
             gradient_error=error.gradient if error else 0.0,
             value_error=error.value if error else 0.0,
+            data_slope=data_slope(problem.constants, problem.domain),
         )
 
     def contraction(self, step_size: float) -> float:

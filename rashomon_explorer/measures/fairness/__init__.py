@@ -1,0 +1,33 @@
+"""Fairness over the Rashomon set: group gaps of many models, their range, frontier and burden.
+
+Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
+"""
+
+from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit
+from rashomon_explorer.measures.fairness.burden import who_bears
+from rashomon_explorer.measures.fairness.frames import fairness_frame
+from rashomon_explorer.measures.fairness.frontier import frontier
+from rashomon_explorer.measures.fairness.gaps import (
+    LABEL_GAPS,
+    SCORE_GAPS,
+    fairness_gaps,
+    group_rates,
+    score_gaps,
+)
+from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
+from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES
+
+__all__ = [
+    "LABEL_GAPS",
+    "LABEL_RATES",
+    "SCORE_GAPS",
+    "SCORE_RATES",
+    "FairnessAudit",
+    "fairness_audit",
+    "fairness_frame",
+    "fairness_gaps",
+    "frontier",
+    "group_rates",
+    "score_gaps",
+    "who_bears",
+]

@@ -1,0 +1,355 @@
+"""Fairness over the Rashomon set: evaluated once, asked many times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.fairness.frames import fairness_frame
+from rashomon_explorer.measures.fairness.frontier import frontier
+from rashomon_explorer.measures.fairness.gaps import check_names
+from rashomon_explorer.measures.fairness.groups import GroupsLike
+from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
+from rashomon_explorer.measures.fairness.margin_gaps import margin_gaps
+from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask
+from rashomon_explorer.measures.multiplicity_table import CURATOR
+from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, RashomonSet, ReleasedSet
+
+if TYPE_CHECKING:
+    from fairlearn.metrics import MetricFrame
+
+_CELLS = 2**22  # scores that are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessAudit:
+    """Quality and group gaps of every model inside ψ.  Curator: computed from private rows.
+
+    Made by :func:`fairness_audit`. Not private, whatever the draws cost, and a model that is chosen
+    by it is not post-processing of the draws: the choice reads the rows, so that nothing is
+    guaranteed of it.
+
+    Parameters
+    ----------
+    models : RashomonSet or PredictorSet
+        All models, also those outside ψ.
+    X : array-like of shape (n_rows, n_features), or None
+    task : FairnessTask
+        Truth, groups and metrics.
+    psi : float
+    table : pandas.DataFrame
+        One row a model inside ψ, index ``model`` its place in ``models``; columns ``loss``,
+        ``excess``, ``accuracy`` (for a regression ``mean_absolute_error``) and the gaps.
+    best : pandas.Series
+        The same of the best model.
+    """
+
+    models: Any
+    X: Any
+    task: FairnessTask
+    psi: float
+    table: pd.DataFrame
+    best: pd.Series
+
+    @property
+    def gaps(self) -> list[str]:
+        """Names of the gaps in ``table``."""
+        return [f"{name}_{self.task.agg}" for name in self.task.metrics]
+
+    @property
+    def quality(self) -> str:
+        """Name of the column that says how good a model is: accuracy, or mean absolute error."""
+        return QUALITY[self.task.task]
+
+    def ranges(self, problem: Any = None) -> pd.DataFrame:
+        """Range of each gap over the models inside ψ, the best one included.
+
+        Parameters
+        ----------
+        problem : Problem or PenalisedProblem, optional
+            The problem that linear draws are of. The table then also has the signed difference of
+            every two groups' mean linear scores, with the exact ends of its range over the
+            whole set (:func:`exact_group_gap`).
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer`` (share
+            of the models that are fairer than the best one), ``models`` and ``sampled``, which
+            says "inner bound": the set's own range is at least as wide. With a problem also
+            ``exact_low`` and ``exact_high``, NaN where the gap is not linear.
+
+        Raises
+        ------
+        ValueError
+            If a draw contradicts the exact range: the problem is of other rows or another ψ.
+        TypeError
+            If a problem is given and the models are not linear.
+        """
+        values, best = self.table[self.gaps], self.best[self.gaps]
+        unfair, limit = self._unfairness(values), self._unfairness(best)
+        table = _ranges(values, best, (unfair < limit).mean())
+        if problem is not None:
+            signed, exact = margin_gaps(self.models, self.table.index, problem, self)
+            fairer = (signed.abs() < exact["best"].abs()).mean()
+            table = pd.concat([table, _ranges(signed, exact["best"], fairer)])
+            table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
+        table.insert(5, "models", len(self.table))
+        table.insert(6, "sampled", "inner bound")
+        table.attrs.update(view=CURATOR, psi=self.psi)
+        return table
+
+    def frontier(self, gap: str, *, by: str | None = None) -> pd.DataFrame:
+        """Models inside ψ that no other model inside beats at both quality and gap.
+
+        Parameters
+        ----------
+        gap : str
+            One of ``gaps``.
+        by : str, optional
+            ``"accuracy"`` or ``"loss"``; by default accuracy, for a regression
+            ``"mean_absolute_error"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows of ``table``, the best quality first.
+
+        Raises
+        ------
+        ValueError
+            If a name is not known.
+        """
+        column = self._column(gap)
+        name = self.quality if by is None else by
+        if name not in (self.quality, "loss"):
+            raise ValueError(f"by must be {self.quality!r} or 'loss', got {by!r}")
+        side = "accuracy" if name == "accuracy" else "losses"
+        found = frontier(self._unfairness(column), **{side: self.table[name]})
+        return self.table.iloc[found.index]
+
+    def least_unfair(
+        self, gap: str, *, psi: float | None = None, min_accuracy: float | None = None
+    ) -> pd.Series:
+        """Fairest model inside ψ by one gap; of models that are level the one of least loss.
+
+        The gap of the model that was chosen for it is too small: it is the smallest of many,
+        each with chance in it. Look at it on rows that took no part in the choice.
+
+        Parameters
+        ----------
+        gap : str
+            One of ``gaps``.
+        psi : float, optional
+            Largest excess loss, up to the audit's ψ, by default that.
+        min_accuracy : float, optional
+            Least accuracy, for classes.
+
+        Returns
+        -------
+        pandas.Series
+            Its row of ``table``; ``name`` is its place in ``models``.
+
+        Raises
+        ------
+        ValueError
+            If a name or number is wrong, or no model is left.
+        """
+        unfair = self._unfairness(self._column(gap)).dropna()
+        table = self.table.loc[unfair.index]
+        if psi is not None:
+            if not 0 <= psi <= self.psi:
+                raise ValueError(f"psi must be from 0 to {self.psi:g}, the audit's, got {psi!r}")
+            table = table[table["loss"] <= self.models.least + psi]
+        if min_accuracy is not None:
+            if self.quality != "accuracy":
+                raise ValueError("min_accuracy is for classes: use psi for a regression")
+            table = table[table["accuracy"] >= min_accuracy]
+        if table.empty:
+            raise ValueError(
+                f"none of the {len(self.table)} models inside is left: raise psi or lower "
+                "min_accuracy"
+            )
+        order = np.lexsort((table["loss"], unfair.loc[table.index]))
+        return table.iloc[order[0]]
+
+    def rates(self, rate: str) -> pd.DataFrame:
+        """Rate of every model inside ψ in every group.
+
+        Parameters
+        ----------
+        rate : str
+            A key of ``LABEL_RATES``, such as ``"selection_rate"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a model, one column a group.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rate, or the models are regressors.
+        """
+        check_names([rate], LABEL_RATES)
+        self._need_classes()
+        groups = self.task.groups
+        parts = [
+            LABEL_RATES[rate].rates(self.task.judged(scores), groups, rate)
+            for scores in _score_blocks(self.models[self.table.index], self.X, len(groups.codes))
+        ]
+        return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
+
+    def frame(self, model: int) -> "MetricFrame":
+        """Fairlearn's MetricFrame of one model, by its place; see :func:`fairness_frame`.
+
+        Raises
+        ------
+        IndexError
+            If there is no such model.
+        ValueError
+            If the models are regressors.
+        ImportError
+            If fairlearn is not installed.
+        """
+        self._need_classes()
+        labels = self.models[model].labels(self.X)[0]
+        task = self.task
+        return fairness_frame(labels, task.truth, task.groups.table(), positive=task.positive)
+
+    def _column(self, gap: str) -> pd.Series:
+        if gap not in self.gaps:
+            raise ValueError(f"gap must be one of {self.gaps}, got {gap!r}")
+        return self.table[gap]
+
+    def _unfairness(self, values: Any) -> Any:
+        return 1 - values if self.task.agg == "ratio" else values
+
+    def _need_classes(self) -> None:
+        if self.task.task != "classification":
+            raise ValueError("rates of labels are for classes, and these models are regressors")
+
+
+def fairness_audit(
+    models: RashomonSet | PredictorSet,
+    X: Any,
+    y: ArrayLike,
+    groups: GroupsLike,
+    *,
+    metrics: Sequence[str] | None = None,
+    psi: float | None = None,
+    positive: Any = None,
+    agg: str = "difference",
+    method: str = "between_groups",
+    n_bins: int = 10,
+) -> FairnessAudit:
+    """Judge every model of the Rashomon set by its group gaps.
+
+    **Curator: computed from private rows, not private.** Only models inside ψ count: a private
+    draw outside is the mechanism's, not the set's.
+
+    Parameters
+    ----------
+    models : RashomonSet or PredictorSet
+    X : array-like of shape (n_rows, n_features)
+        Rows to judge them on, scaled as they were fitted; None for stored predictions.
+    y : array-like of shape (n_rows,)
+        Labels or targets as the estimator was given them.
+    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+        Group of each row; of several attributes every combination that occurs is a group.
+    metrics : sequence of str, optional
+        Keys of ``LABEL_GAPS`` or ``SCORE_GAPS``. By default demographic parity, equal
+        opportunity, equalised odds, accuracy and both calibration gaps; for a regression the gaps
+        of mean prediction, mean absolute error and mean residual.
+    psi : float, optional
+        A threshold up to the set's own, by default that.
+    positive : label, optional
+        The class that rates and scores are of: of two classes the second if left out.
+    agg : {"difference", "ratio"}, default="difference"
+    method : {"between_groups", "to_overall"}, default="between_groups"
+    n_bins : int, default=10
+        Of the expected calibration error.
+
+    Returns
+    -------
+    FairnessAudit
+
+    Raises
+    ------
+    ValueError
+        If a shape, value or name is wrong, a rate is not defined for a group, or no model lies
+        inside.
+    CuratorOnlyError
+        If given a release, which does not know which draws lie inside.
+    TypeError
+        If given something else.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonSet
+    >>> chances = [[0.9, 0.2, 0.4, 0.1], [0.8, 0.1, 0.6, 0.2], [0.7, 0.6, 0.4, 0.6]]
+    >>> models = RashomonSet.from_predictions(chances, [1, 0, 1, 0], psi=1.0)
+    >>> audit = fairness_audit(models, None, [1, 0, 1, 0], list("aabb"), metrics=["accuracy_score"])
+    >>> audit.ranges()[["best", "low", "high"]].values.tolist()
+    [[0.0, 0.0, 0.5]]
+    >>> int(audit.least_unfair("accuracy_score_difference").name)
+    1
+    """
+    _need_curator(models)
+    task = FairnessTask.of(
+        models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
+    )
+    inside = models.inside(psi)
+    places = np.flatnonzero(np.asarray(models.losses) <= models.least + inside.psi)
+    if not len(places):
+        raise ValueError(
+            f"none of the {models.n_draws} models lies in the Rashomon set: raise epsilon or psi"
+        )
+    n_rows = len(task.truth)
+    table = pd.concat([task.table(scores) for scores in _score_blocks(inside, X, n_rows)])
+    table.index = pd.Index(places, name="model")
+    losses = np.asarray(inside.losses)
+    table.insert(0, "loss", losses)
+    table.insert(1, "excess", losses - models.least)
+    best = task.table(np.asarray(models.best_scores(X))[None]).iloc[0].rename("best")
+    first = pd.Series({"loss": models.least, "excess": 0.0})
+    best = pd.concat([first, best]).rename("best")
+    table.attrs.update(view=CURATOR, psi=inside.psi)
+    return FairnessAudit(models, X, task, inside.psi, table, best)
+
+
+def _score_blocks(models: Any, X: Any, n_rows: int) -> Any:
+    """Scores of a few models at a time: all at once may not fit into memory."""
+    step = max(1, _CELLS // max(1, n_rows * max(1, models.n_classes)))
+    for start in range(0, models.n_draws, step):
+        yield np.asarray(models[start : start + step].scores(X))
+
+
+def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
+    # The best model lies in the set as well, so that it widens what the draws reach.
+    known = pd.concat([values, best.to_frame().T], ignore_index=True)
+    return pd.DataFrame(
+        {
+            "best": best,
+            "low": known.min(),
+            "median": values.median(),
+            "high": known.max(),
+            "share_fairer": fairer,
+        }
+    ).rename_axis(index="gap")
+
+
+def _need_curator(models: object) -> None:
+    if isinstance(models, ReleasedSet):
+        raise CuratorOnlyError(
+            "a release does not know which draws lie in the Rashomon set; on public rows "
+            "fairness_gaps(released.labels(X), y, groups) tells the gaps of all released draws"
+        )
+    if not isinstance(models, CuratorSet):
+        raise TypeError(
+            f"models must be a RashomonSet or PredictorSet, got {type(models).__name__}"
+        )

@@ -1,0 +1,160 @@
+"""What each model of a set is judged on: quality, and gaps between groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.fairness.gaps import (
+    LABEL_GAPS,
+    SCORE_GAPS,
+    check_kinds,
+    check_names,
+    label_table,
+    score_table,
+)
+from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
+from rashomon_explorer.measures.fairness.label_rates import Judged
+from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
+from rashomon_explorer.rashomon_set.links import likeliest
+from rashomon_explorer.rashomon_set.models.fitted import class_codes
+
+FloatArray = NDArray[np.float64]
+
+_USUAL = {
+    "classification": (
+        "demographic_parity",
+        "equal_opportunity",
+        "equalized_odds",
+        "accuracy_score",
+        "calibration_in_the_large",
+        "expected_calibration_error",
+    ),
+    "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
+}
+_OF_PROBABILITIES = ("calibration_in_the_large", "expected_calibration_error")
+QUALITY = {"classification": "accuracy", "regression": "mean_absolute_error"}
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessTask:
+    """Truth, groups and metrics.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    truth : ndarray of shape (n_rows,)
+        Codes of classes, or targets.
+    groups : Groups
+    positive : int
+        Code of the class that rates are of; of no meaning for a regression.
+    metrics : tuple of str
+    agg, method : str
+    n_bins : int
+    """
+
+    task: str
+    truth: NDArray[Any]
+    groups: Groups
+    positive: int
+    metrics: tuple[str, ...]
+    agg: str
+    method: str
+    n_bins: int
+
+    @classmethod
+    def of(
+        cls,
+        models: Any,
+        y: ArrayLike,
+        groups: GroupsLike,
+        metrics: Sequence[str] | None,
+        positive: Any,
+        *,
+        agg: str,
+        method: str,
+        n_bins: int,
+    ) -> "FairnessTask":
+        """Read targets as the models know them.
+
+        Raises
+        ------
+        ValueError
+            If a label, name, option or shape is wrong.
+        """
+        check_kinds(agg, method)
+        names = _metrics(models, metrics, agg)
+        given = np.asarray(y)
+        if given.ndim != 1:
+            raise ValueError(f"y must hold one target a row, got shape {given.shape}")
+        truth, code = given, 0
+        if models.task == "classification":
+            classes = tuple(models.classes) or tuple(range(models.n_classes or 2))
+            truth, code = class_codes(given, classes, "y"), _code(positive, classes)
+        elif positive is not None:
+            raise ValueError(f"positive is for classes, and this is a regression: {positive!r}")
+        found = Groups.of(groups, len(truth))
+        return cls(models.task, truth, found, code, names, agg, method, n_bins)
+
+    def table(self, scores: FloatArray) -> pd.DataFrame:
+        """Quality and gaps of models with scores (n_models, n_rows[, n_classes])."""
+        if scores.shape[1] != len(self.truth):
+            raise ValueError(
+                f"y must hold one target for each of {scores.shape[1]} rows, got {len(self.truth)}"
+            )
+        truth, values = self.truth, scores
+        parts = []
+        if self.task == "classification":
+            judged = self.judged(scores)
+            parts.append(_column("accuracy", (judged.codes == judged.truth).mean(axis=1)))
+            labelled = [name for name in self.metrics if name in LABEL_GAPS]
+            parts.append(label_table(judged, self.groups, labelled, self.agg, self.method))
+            truth, values = judged.is_positive, _of_class(scores, self.positive)
+        else:
+            parts.append(_column("mean_absolute_error", np.abs(values - truth).mean(axis=1)))
+        scored = Scored.of(values, truth, self.n_bins)
+        named = [name for name in self.metrics if name not in LABEL_GAPS]
+        parts.append(score_table(scored, self.groups, named, self.agg, self.method))
+        table = pd.concat(parts, axis=1)
+        return table[[QUALITY[self.task], *(f"{name}_{self.agg}" for name in self.metrics)]]
+
+    def judged(self, scores: FloatArray) -> Judged:
+        """Labels of models beside the truth."""
+        codes = likeliest(scores).astype(np.uint8)
+        return Judged(codes, self.truth.astype(np.uint8), self.positive)
+
+
+def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str, ...]:
+    known = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
+    if metrics is not None:
+        return tuple(check_names(metrics, known))
+    no_ratio = [name for name, rate in SCORE_RATES.items() if rate.signed and agg == "ratio"]
+    no_chance = _OF_PROBABILITIES if getattr(models, "link", None) == "sign" else ()
+    return tuple(
+        name for name in _USUAL[models.task] if name not in no_ratio and name not in no_chance
+    )
+
+
+def _code(positive: Any, classes: tuple[Any, ...]) -> int:
+    if positive is None:
+        if len(classes) > 2:
+            raise ValueError(
+                f"positive must say which of the classes {list(classes)} the rates are of"
+            )
+        return 1
+    if positive not in classes:
+        raise ValueError(f"positive must be one of the classes {list(classes)}, got {positive!r}")
+    return classes.index(positive)
+
+
+def _of_class(scores: FloatArray, code: int) -> FloatArray:
+    if scores.ndim == 3:
+        return scores[:, :, code]
+    return scores if code == 1 else 1 - scores
+
+
+def _column(name: str, values: FloatArray) -> pd.DataFrame:
+    return pd.DataFrame({name: values}).rename_axis(index="model")

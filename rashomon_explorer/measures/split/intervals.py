@@ -1,0 +1,129 @@
+"""Intervals for the total, the width, the noise and its share."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.measures.split.estimate import Estimate, hit_interval, jackknife
+from rashomon_explorer.measures.split.mixture import Mixture
+from rashomon_explorer.measures.split.units import Units
+
+FloatArray = NDArray[np.float64]
+
+FEW = 5  # draws outside, below which a variance of theirs says nothing
+
+
+@dataclass(frozen=True)
+class Split:
+    """Estimates of one group of rows.
+
+    Parameters
+    ----------
+    total, width, noise, share_of_noise : Estimate
+    """
+
+    total: Estimate
+    width: Estimate
+    noise: Estimate
+    share_of_noise: Estimate
+
+
+def split_of(
+    units: Units,
+    mixture: Mixture,
+    *,
+    uniform: bool,
+    most: float,
+    level: float,
+    least_hit_rate: float = 0.0,
+) -> Split:
+    """Estimates of a mixture.
+
+    With at least five draws outside the intervals are Student's with the jackknife's variance and
+    as many degrees of freedom as the smaller of the two samples has. With fewer, what the misses
+    would say is not known from them: the interval of the noise, and with it the total's, then
+    holds all that the interval of the hit rate leaves open. With fewer than five uniform models
+    the width's is everything.
+
+    Parameters
+    ----------
+    units : Units
+    mixture : Mixture
+        Of these units.
+    uniform : bool
+        Whether draws inside are uniform on the set.
+    most : float
+        Largest value of k.
+    level : float
+    least_hit_rate : float, default=0.0
+        Proved for the mechanism, where something is.
+    """
+    wide = int((~units.drawn).sum() + (units.hit.sum() if uniform else 0))
+    missed = _effective(units.weights[units.missed])
+    n_draws, freedom = int(units.drawn.sum()), wide - 1 if wide >= FEW else 0
+    noise = mixture.total - mixture.width
+
+    def interval(replicates: FloatArray, freedom: float, level: float = level) -> Estimate:
+        return jackknife(replicates, units.drawn, level, freedom)
+
+    total = interval(mixture.total, n_draws - 1)
+    width = interval(mixture.width, freedom).clipped(0, most)
+    if missed >= FEW:
+        common = min(missed - 1, freedom)
+        found, share = interval(noise, common), interval(_over(noise, mixture.total), common)
+    else:
+        half = 0.5 + level / 2  # two statements, each wrong half as often
+        outer = interval(mixture.width, freedom, half).clipped(0, most)
+        inner, apart = outer, Estimate(0.0, 0.0, 0.0)
+        if not uniform:
+            inner = interval(mixture.values[0], n_draws - 1, half).clipped(0, most)
+            apart = interval(mixture.values[0] - mixture.width, n_draws - 1, half)
+        hits = hit_interval(int(units.hit.sum()), n_draws, half)
+        missing = 1 - max(hits.low, least_hit_rate) ** 2
+        found = _widest(float(noise[0]), missing, inner, apart, most)
+        share = _share(found, outer)
+        total = Estimate(
+            total.value, min(total.low, outer.low + found.low), max(total.high, outer.high + found.high)
+        )
+    return Split(
+        total=total.clipped(0, most),
+        width=width,
+        noise=found.clipped(-most, most),
+        share_of_noise=share.clipped(-math.inf, 1),
+    )
+
+
+def _widest(
+    value: float, missing: float, inner: Estimate, apart: Estimate, most: float
+) -> Estimate:
+    """All that the share of pairs with a model outside leaves open: they may have any value.
+
+    total = (1 − q)·W' + q·V with W' the measure inside, V ∈ [0, most] and q = 1 − h², so that
+    noise = (W' − width) + q(V − W').
+    """
+    high = apart.high + missing * (most - inner.low) if missing > 0 else apart.high
+    return Estimate(value, apart.low - missing * inner.high, high)
+
+
+def _share(noise: Estimate, width: Estimate) -> Estimate:
+    """noise/(width + noise) at the ends, where it is largest and least."""
+    value = _fraction(noise.value, width.value, math.nan)
+    low = _fraction(noise.low, width.low, -math.inf)
+    return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
+
+
+def _fraction(noise: float, width: float, otherwise: float) -> float:
+    total = noise + width
+    return noise / total if 0 < total < math.inf else otherwise
+
+
+def _over(above: FloatArray, below: FloatArray) -> FloatArray:
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+
+def _effective(weights: FloatArray) -> float:
+    """(Σw)²/Σw², as many draws as these weights are worth (Kish 1965)."""
+    square = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0

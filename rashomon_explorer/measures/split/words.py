@@ -1,0 +1,51 @@
+"""The split in a sentence."""
+
+import math
+from typing import TYPE_CHECKING
+
+from rashomon_explorer.measures.split.estimate import Estimate
+from rashomon_explorer.measures.split.kernels import PAIR_MEASURES
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.split.result import WidthOrNoise
+
+
+def sentence(found: "WidthOrNoise") -> str:
+    """Say how much is the set's own and how much comes from the mechanism."""
+    measure = PAIR_MEASURES[found.measure].in_words
+    misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
+    return f"{_split(found, measure)}: {misses}.{_warned(found)}"
+
+
+def _split(found: "WidthOrNoise", measure: str) -> str:
+    share, total = found.share_of_noise, f"{found.total.value:.3g}"
+    if math.isnan(share.value):
+        return f"The draws show no {measure}: there is nothing to split"
+    if share.value < 0:
+        return (
+            f"The set alone has more {measure} ({found.width.value:.3g}) than these draws "
+            f"({total}), of which the mechanism takes {_percent(-share.value)} away {_ends(share)}"
+        )
+    own = _percent(1 - share.value)
+    return (
+        f"{own} of the {measure} among these draws ({total}) is the set's own; "
+        f"{_percent(share.value)} {_ends(share)} comes from the mechanism"
+    )
+
+
+def _warned(found: "WidthOrNoise") -> str:
+    if found.cross_check is None or abs(found.cross_check) <= 3:
+        return ""
+    return (
+        f" Hits and reference are {abs(found.cross_check):.1f} standard errors apart: they do "
+        "not describe one set."
+    )
+
+
+def _ends(share: Estimate) -> str:
+    low = "−∞" if math.isinf(share.low) else f"{100 * share.low:.0f}".replace("-", "−")
+    return f"[{low}, {100 * share.high:.0f}]"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

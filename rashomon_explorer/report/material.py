@@ -1,0 +1,200 @@
+"""What the two editions of a report are made of: two types, so that neither takes the other's."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """What both editions may show.
+
+    Parameters
+    ----------
+    title : str
+    date : str
+        As it is to be printed; empty for none.
+    target : str
+        What the models predict, in words.
+    bounds : mapping of str to (float, float)
+        Declared, public range of each feature, in its own units.
+    constants : Constants, optional
+        Public constants of the problem, for the certificates.
+    domain : Domain, optional
+        The set of models that the constants are of.
+    ledger : Ledger, optional
+        Whose charges are listed.
+    """
+
+    title: str = ""
+    date: str = ""
+    target: str = ""
+    bounds: Bounds = field(default_factory=dict)
+    constants: Constants | None = None
+    domain: Domain | None = None
+    ledger: Ledger | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curator(Public):
+    """Material of the curator's edition: a set with its losses, and private rows.
+
+    Parameters
+    ----------
+    models : CuratorSet
+    X : array-like or DataFrame of shape (n_rows, n_features), optional
+        Rows as the models take them.
+    y : ndarray of shape (n_rows,), optional
+        Targets as the estimator was given them.
+    groups : Series of shape (n_rows,), optional
+        A sensitive attribute.
+    problem : Problem, optional
+        What was drawn from, for exact ranges.
+    """
+
+    models: CuratorSet
+    X: Any = None
+    y: NDArray[Any] | None = None
+    groups: "pd.Series[Any] | None" = None
+    problem: Problem | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the models' predictions can be asked for: of rows, or those they hold."""
+        return self.X is not None or self.models.sampler == "stored predictions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(Public):
+    """Material of the release: draws that were paid for, and aggregates that were.
+
+    There is no field for rows, losses or anything else that was computed from them.
+
+    Parameters
+    ----------
+    models : ReleasedSet
+    aggregates : tuple
+        Values with ``table()`` and a ``guarantee``.
+    """
+
+    models: ReleasedSet
+    aggregates: tuple[Any, ...] = ()
+
+
+def curator_material(
+    models: CuratorSet,
+    X: Any,
+    y: ArrayLike | None,
+    groups: ArrayLike | None,
+    problem: Problem | None,
+    **public: Any,
+) -> Curator:
+    """Check what a curator handed in, before anything is computed.
+
+    Raises
+    ------
+    TypeError
+        If ``models`` is no curator's set, or ``problem`` no problem.
+    ValueError
+        If lengths differ, or the problem is not the one of the set.
+    """
+    if not isinstance(models, CuratorSet):
+        raise TypeError(
+            f"the curator's edition needs a RashomonSet, got {type(models).__name__}; a "
+            "ReleasedSet goes to release_report"
+        )
+    targets = None if y is None else np.asarray(y)
+    split = None if groups is None else _named(groups)
+    _check_lengths(len(X) if X is not None else None, targets, split)
+    if problem is not None:
+        _check_problem(models, problem)
+        public |= {"constants": problem.constants, "domain": problem.domain}
+    return Curator(models=models, X=X, y=targets, groups=split, problem=problem, **_tidy(public))
+
+
+def release_material(models: ReleasedSet, aggregates: Sequence[Any], **public: Any) -> Release:
+    """Check that everything handed in was paid for.
+
+    Raises
+    ------
+    TypeError
+        If ``models`` is no release, or an aggregate has no table or guarantee.
+    CuratorOnlyError
+        If an aggregate carries no guarantee that holds.
+    """
+    if type(models) is not ReleasedSet:
+        raise TypeError(
+            f"a release needs a ReleasedSet, got {type(models).__name__}: call .release() on a "
+            "RashomonSet first"
+        )
+    for place, value in enumerate(aggregates):
+        guarantee = getattr(value, "guarantee", None)
+        if not (isinstance(guarantee, Guarantee) and callable(getattr(value, "table", None))):
+            raise TypeError(
+                f"aggregates[{place}] must be a released value, with table() and a guarantee, got "
+                f"{type(value).__name__}"
+            )
+        if not guarantee.holds:
+            raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {guarantee}")
+    return Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
+
+
+def _tidy(public: Mapping[str, Any]) -> dict[str, Any]:
+    tidied = {name: value for name, value in public.items() if value is not None}
+    ledger = tidied.get("ledger")
+    if isinstance(ledger, str | os.PathLike):
+        tidied["ledger"] = Ledger(ledger)
+    if ("constants" in tidied) != ("domain" in tidied):
+        raise ValueError("constants and domain belong together: give both, or neither")
+    return tidied
+
+
+def _named(groups: ArrayLike) -> "pd.Series[Any]":
+    values = groups if isinstance(groups, pd.Series) else pd.Series(np.asarray(groups))
+    return values.reset_index(drop=True).rename(str(values.name or "group"))
+
+
+def _check_lengths(
+    rows: int | None, y: NDArray[Any] | None, groups: "pd.Series[Any] | None"
+) -> None:
+    given = {"X": rows, "y": None if y is None else len(y), "groups": _count(groups)}
+    lengths = {name: count for name, count in given.items() if count is not None}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"X, y and groups must have as many rows as each other, got {lengths}")
+    if y is not None and y.ndim != 1:
+        raise ValueError(f"y must have shape (n_rows,), got {y.shape}")
+
+
+def _count(groups: "pd.Series[Any] | None") -> int | None:
+    return None if groups is None else len(groups)
+
+
+def _check_problem(models: CuratorSet, problem: Problem) -> None:
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"problem must be a Problem, as declared_problem(estimator, X, y) makes it, got "
+            f"{type(problem).__name__}"
+        )
+    least = getattr(models, "minimum", None)
+    if least is None:
+        raise ValueError("problem is for draws of an estimator, and these models are others'")
+    away = abs(problem.minimum.value - least.value)
+    if away > problem.minimum.gap + least.gap + 1e-12:
+        raise ValueError(
+            f"the problem's least loss is {away:.3g} away from that of the draws: make it with "
+            "declared_problem(estimator, X, y) from the rows that were fitted"
+        )

@@ -1,0 +1,48 @@
+"""The sections of each edition, in their order: a new one is a function and a line here."""
+
+from rashomon_explorer.report.sections import (
+    about,
+    aggregates,
+    caveats,
+    coefficients,
+    data,
+    definitions,
+    importance,
+    multiplicity,
+    people,
+    planning,
+    privacy,
+    reproduce,
+    the_set,
+)
+from rashomon_explorer.report.sections.base import Section
+
+CURATOR: tuple[Section, ...] = (
+    Section("about", "What this is", "public", about.curator),
+    Section("data", "The data", "curator", data.curator),
+    Section("set", "The set", "curator", the_set.curator),
+    Section("privacy", "Budget and guarantee", "public", privacy.curator),
+    Section("plan", "The plan in words", "public", planning.plan),
+    Section("certificates", "Certificates", "public", planning.certificates),
+    Section("multiplicity", "How much the models differ", "curator", multiplicity.curator),
+    Section("coefficients", "How far coefficients can move", "curator", coefficients.curator),
+    Section("importance", "What the models rely on", "curator", importance.curator),
+    Section("people", "Who is affected", "curator", people.curator),
+    Section("caveats", "What to be careful about", "public", caveats.curator),
+    Section("definitions", "Definitions", "public", definitions.curator),
+    Section("reproduce", "How to make it again", "public", reproduce.curator),
+)
+
+RELEASE: tuple[Section, ...] = (
+    Section("about", "What this is", "public", about.release),
+    Section("data", "What is public of the data", "public", data.release),
+    Section("set", "The set", "public", the_set.release),
+    Section("privacy", "Budget and guarantee", "public", privacy.release),
+    Section("plan", "The plan in words", "public", planning.plan),
+    Section("certificates", "Certificates", "public", planning.certificates),
+    Section("coefficients", "The released models", "release", coefficients.release),
+    Section("aggregates", "Released aggregates", "release", aggregates.release),
+    Section("caveats", "What to be careful about", "public", caveats.release),
+    Section("definitions", "Definitions", "public", definitions.release),
+    Section("reproduce", "How to make it again", "public", reproduce.release),
+)

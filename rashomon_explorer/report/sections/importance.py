@@ -1,0 +1,54 @@
+"""What the models rely on: importance of each feature over the draws, and over the whole set."""
+
+from rashomon_explorer.measures import model_class_reliance
+from rashomon_explorer.plots import plot_class_reliance, plot_importance
+from rashomon_explorer.plots.tables import importance_table
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.sections.rows import need_linear, need_rows
+
+_RELIABLE = ("logistic", "squared")
+_MOST_FEATURES = 12
+_MOST_ROWS = 20_000
+
+
+def curator(given: Curator) -> list[Block]:
+    """Show importances over the draws; with the problem, how far reliance can go in the set."""
+    models = need_linear(given)
+    need_rows(given, targets=True)
+    blocks: list[Block] = [
+        Words(
+            "How much a model's loss grows when a feature is shuffled. It says what the model "
+            "relies on, not what causes the target; of correlated features each may look "
+            "unimportant because the other stands in for it."
+        ),
+        Plot(
+            plot_importance(models, given.X, given.y),
+            "Range of the permutation importance of every feature over the draws, with the best "
+            "model's.",
+            Table(importance_table(models, given.X, given.y), "Permutation importance"),
+        ),
+    ]
+    if given.problem is not None:
+        blocks.append(_reliance(models, given.problem))
+    return blocks
+
+
+def _reliance(models: RashomonSet, problem: Problem) -> Block:
+    names = models.feature_names[:-1]
+    if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
+        return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
+    if len(names) > _MOST_FEATURES or problem.n > _MOST_ROWS:
+        return Words(
+            f"Model class reliance was left out of this report for time: it is computed for up to "
+            f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
+        )
+    table = model_class_reliance(problem, models.psi, feature_names=names, draws=models.coef)
+    return Plot(
+        plot_class_reliance(table),
+        "Least and greatest reliance on every feature over the whole Rashomon set: what a model "
+        "of the set attains, and what none exceeds.",
+        Table(table, "Model class reliance"),
+    )

@@ -1,0 +1,86 @@
+"""How much the models differ: each measure with its definition, over ψ, and by group."""
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
+from rashomon_explorer.measures.catalogue import LOWER_BOUND
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.report.figures import plot_curves
+from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.sections.base import Skip
+from rashomon_explorer.report.sections.definitions import MEASURES
+from rashomon_explorer.report.sections.rows import need_rows
+
+_CURVES = {
+    "classification": ["ambiguity", "discrepancy", "disagreement"],
+    "regression": ["range_width", "score_std"],
+}
+_POINTS = 12
+_EVERYONE = "all rows"
+
+
+def curator(given: Curator) -> list[Block]:
+    """Table of all measures, curves over the threshold, and the measures of each group."""
+    need_rows(given)
+    models = given.models
+    if not np.isfinite(models.least):
+        raise Skip("losses are not known, so that which models lie in the set is not")
+    groups = None if given.groups is None else given.groups.to_numpy()
+    table = multiplicity_table(models, given.X, groups=groups)
+    whole = table[table["group"] == _EVERYONE]
+    blocks: list[Block] = [
+        Words(
+            f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
+            f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. A lower bound only "
+            "grows with more models; exact values, where there are any, are marked."
+        ),
+        Table(_told(whole, given), "Multiplicity of the Rashomon set"),
+        _curves(given),
+    ]
+    if groups is not None:
+        blocks.append(_by_group(table, str(given.groups.name)))  # type: ignore[union-attr]
+    return blocks
+
+
+def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
+    rows = {
+        name: [value, sampled, MEASURES[name].meaning]
+        for name, value, sampled in whole[["measure", "value", "sampled"]].itertuples(index=False)
+    }
+    if given.problem is not None and given.models.task == "classification":
+        exact = exact_ambiguity(given.problem, given.models.psi, given.X)
+        meaning = "share of rows whose label some model of the whole set flips"
+        ends = f"between {number(exact.lower, 4)} and {number(exact.upper, 4)}"
+        rows = {"ambiguity, exact": [exact.lower, f"exact: {ends}", meaning], **rows}
+    columns = ["value", "what it is of the set", "definition"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.rename_axis("measure")
+
+
+def _curves(given: Curator) -> Plot:
+    models = given.models
+    names = _CURVES[models.task]
+    least = float(models.excess.min())
+    # No model lies below the best draw, and there would be nothing to measure.
+    thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
+    table = multiplicity_table(models, given.X, psi=thresholds, measures=names)
+    frame = table.pivot(index="psi", columns="measure", values="value")[names]
+    frame.columns.name = None
+    lower = ", ".join(name for name in names if MEASURES[name].sampled == LOWER_BOUND)
+    return Plot(
+        plot_curves(frame, models.psi, guaranteed=models.guarantee.holds),
+        f"Multiplicity over the threshold ψ; {lower or 'none'} over draws are lower bounds.",
+        Table(frame.rename_axis("ψ"), "Multiplicity over the threshold"),
+    )
+
+
+def _by_group(table: pd.DataFrame, name: str) -> Table:
+    frame = table.pivot(index="measure", columns="group", values="value")
+    order = table["measure"].drop_duplicates()
+    frame = frame.loc[order, [_EVERYONE, *(g for g in frame.columns if g != _EVERYONE)]]
+    frame.columns = pd.Index([str(group) for group in frame.columns])
+    counts = table.drop_duplicates("group").set_index("group")["rows"]
+    sizes = ", ".join(f"{group}: {int(count):,}" for group, count in counts.items())
+    return Table(frame, f"Who bears the multiplicity, by {name}", f"Rows of each: {sizes}.")

@@ -1,0 +1,96 @@
+"""What was asked for, in words, and what theorems promise of it; reads no row."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from rashomon_explorer.plots import GTU, plot_plan, promises
+from rashomon_explorer.plots.tables import plan_table
+from rashomon_explorer.privacy import PathPlan, Plan, explain, gibbs_certificates, path_certificates
+from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.sections.base import Skip
+
+
+def plan(given: Any) -> list[Block]:
+    """Explain the plan sentence by sentence, with its promises."""
+    planned = _planned(given)
+    blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    if not given.models.as_drawn:
+        blocks.append(Words(_CHOSEN, "warning"))
+    if isinstance(planned, PathPlan):
+        return blocks
+    rows = promises(planned, given.constants)
+    frame = pd.DataFrame(
+        {"promised": [row.promised for row in rows], "theorem": [row.theorem for row in rows]},
+        index=pd.Index([row.name for row in rows], name="of exact draws"),
+    )
+    return [
+        *blocks,
+        Table(frame, "Promises, known before a row is read", f"{GTU}."),
+        Plot(
+            plot_plan(planned),
+            "Guaranteed hit rate over the price ε of as many draws, with the plan marked.",
+            Table(plan_table(planned), "Price and guaranteed hit rate"),
+        ),
+    ]
+
+
+def certificates(given: Any) -> list[Block]:
+    """List every theorem on these draws: what it gives, or why it does not apply."""
+    planned = _planned(given)
+    if given.constants is None or given.domain is None:
+        raise Skip(
+            "the public constants were not handed in: problem= for the curator, constants= and "
+            "domain= for a release"
+        )
+    sampler = getattr(given.models, "sampler", _EXACT) if isinstance(given, Curator) else _EXACT
+    if sampler != _EXACT and not isinstance(planned, PathPlan):
+        raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
+    law = {"psi": planned.psi, "beta": planned.beta, "delta": planned.delta}
+    if isinstance(planned, PathPlan):
+        steps = {"step_size": planned.step_size, "n_steps": planned.n_steps}
+        found = path_certificates(
+            *(given.constants, given.domain),
+            **law,
+            **steps,
+            threshold=planned.threshold,
+            n_chains=planned.n_draws,
+        )
+    else:
+        found = gibbs_certificates(given.constants, given.domain, **law, n_draws=planned.n_draws)
+    frame = pd.DataFrame(
+        {
+            "ε": [_price(one.epsilon(planned.delta)) for one in found],
+            "says": [one.title for one in found],
+            "why it applies, or not": [one.why for one in found],
+            "source": [one.source for one in found],
+        },
+        index=pd.Index([one.name for one in found], name="certificate"),
+    )
+    note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
+    return [Table(frame, "Certificates of such draws, the best first", note)]
+
+
+def _planned(given: Any) -> Plan:
+    planned = getattr(given.models, "plan", None)
+    if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
+        raise Skip("these models were not drawn by an estimator: nothing was planned or promised")
+    return planned
+
+
+def _price(epsilon: float) -> str:
+    return rounded_up(epsilon) if math.isfinite(epsilon) else "–"
+
+
+_EXACT = "exact"
+_ONE = (
+    "What holds of these draws is the guarantee above, which names its theorem; the others bound "
+    "the same settings and are no further prices."
+)
+_CHOSEN = (
+    "This is what was planned for all draws. Some were chosen out since: what is said of the share "
+    "within ψ and of mean losses no longer holds for those that are left."
+)

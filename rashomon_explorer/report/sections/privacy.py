@@ -1,0 +1,123 @@
+"""What the draws cost, what that means, and under which assumptions it holds."""
+
+import pandas as pd
+
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, running_epsilon
+from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
+from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
+from rashomon_explorer.report.material import Curator, Release
+
+_DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)
+SEEDED = (
+    "The noise came from a known seed: this run is reproducible, not private. Whoever learns or "
+    "guesses the seed can take the noise off again; nothing below holds against them."
+)
+
+
+def curator(given: Curator) -> list[Block]:
+    """State the guarantee of the draws, or that there is none."""
+    blocks = _guarantee(given.models.guarantee, _planned_delta(given.models))
+    return blocks if given.ledger is None else [*blocks, _charges(given.ledger)]
+
+
+def release(given: Release) -> list[Block]:
+    """State the guarantee of everything in the release."""
+    delta = given.models.plan.delta
+    blocks = _guarantee(given.models.guarantee, delta)
+    if given.aggregates:
+        every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
+        total = rounded_up(adaptive_epsilon(every, delta))
+        blocks.insert(
+            1,
+            Words(
+                f"Draws and aggregates together: ε = {total} at δ = {number(delta)}, however the "
+                "aggregates were chosen after the draws."
+            ),
+        )
+    return blocks if given.ledger is None else [*blocks, _public_charges(given.ledger)]
+
+
+def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
+    blocks: list[Block] = [Words(str(guarantee)[:1].upper() + str(guarantee)[1:] + ".")]
+    if guarantee.seeded:
+        blocks.append(Words(SEEDED, "warning"))
+    if not guarantee.holds:
+        return [Words("Nothing is guaranteed of these models.", "warning"), *blocks]
+    table = tradeoff_table(guarantee)
+    return [
+        *blocks,
+        Table(_prices(guarantee, delta), "Least proved ε at each δ", "ε is rounded up."),
+        Plot(
+            plot_tradeoff(table),
+            "Least share of misses of any test that tells two neighbouring data sets apart, "
+            "against its share of false alarms.",
+            Table(table, "Trade-off between false alarms and misses"),
+        ),
+        Items({f"Assumed {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
+        Words(_FLOATS, "note"),
+    ]
+
+
+def _prices(guarantee: Guarantee, delta: float) -> pd.DataFrame:
+    deltas = sorted({*_DELTAS, delta})
+    index = pd.Index([f"{value:g}" for value in deltas], name="δ")
+    prices = [rounded_up(guarantee.epsilon(value)).replace("inf", "∞") for value in deltas]
+    return pd.DataFrame({"ε": prices}, index=index)
+
+
+def _planned_delta(models: object) -> float:
+    return float(getattr(getattr(models, "plan", None), "delta", 0.0))
+
+
+def _charges(ledger: Ledger) -> Table:
+    entries = ledger.entries
+    frame = pd.DataFrame(
+        {
+            "when": [entry.when for entry in entries],
+            "who": [entry.who for entry in entries],
+            "what": [entry.note for entry in entries],
+            "state": [entry.state for entry in entries],
+            "ε in total": _totals(ledger, [entry.counts for entry in entries]),
+        },
+        index=pd.Index([entry.id for entry in entries], name="charge"),
+    )
+    return Table(frame, "Ledger: every charge against the data", _budget(ledger))
+
+
+def _public_charges(ledger: Ledger) -> Table:
+    """Those that count, without names, times and remarks, which people write and none was paid for.
+
+    What a charge cost was settled before it read a row.
+    """
+    totals = _totals(ledger, [entry.counts for entry in ledger.entries])
+    kept = [pair for pair in zip(ledger.entries, totals, strict=True) if pair[0].counts]
+    frame = pd.DataFrame(
+        {
+            "notion": [entry.mechanism for entry, _ in kept],
+            "ε in total": [total for _, total in kept],
+        },
+        index=pd.Index([entry.id for entry, _ in kept], name="charge"),
+    )
+    return Table(frame, "Ledger: what was spent on the data", _budget(ledger))
+
+
+def _totals(ledger: Ledger, counts: list[bool]) -> list[str]:
+    delta = 0.0 if ledger.budget is None else ledger.budget[1]
+    running = running_epsilon([e.guarantee for e in ledger.entries if e.counts], delta)
+    places = [sum(counts[: place + 1]) for place in range(len(counts))]
+    return [rounded_up(running[place]) for place in places]
+
+
+def _budget(ledger: Ledger) -> str:
+    if ledger.budget is None:
+        return "The ledger has no budget; totals are at δ = 0."
+    epsilon, delta = ledger.budget
+    return f"Budget: ε = {number(epsilon)} at δ = {number(delta)}; totals are rounded up."
+
+
+_FLOATS = (
+    "Proved for real numbers. Draws are rounded to a public grid; what floating point and clocks "
+    "leave unprotected is in docs/floating-point.md."
+)

@@ -1,0 +1,79 @@
+"""How to make the same again."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer import __version__
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.privacy import PathPlan, Plan
+from rashomon_explorer.report.blocks import Block, Code, Words
+from rashomon_explorer.report.material import Curator, Release
+
+_ESTIMATORS = {
+    ("logistic", "classification"): "RashomonClassifier",
+    ("softmax", "classification"): "RashomonClassifier",
+    ("squared", "regression"): "RashomonRegressor",
+}
+
+
+def curator(given: Curator) -> list[Block]:
+    """Settings of the draws as Python, and the line that made this file."""
+    lines = _estimator(given, getattr(given.models, "sampler", ""))
+    handed = [name for name in ("X", "y") if getattr(given, name) is not None]
+    handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]
+    call = ", ".join(['"report.html"', *handed])
+    return _told(given, [*lines, f"models.report({call})"])
+
+
+def release(given: Release) -> list[Block]:
+    """Settings of the draws as Python: public numbers alone."""
+    return _told(given, _estimator(given, ""))
+
+
+def _told(given: Any, lines: list[str]) -> list[Block]:
+    noise = (
+        "Without random_state the noise is new at every run, which is what makes it private: the "
+        "same settings give other draws, with the same promises."
+    )
+    if given.models.guarantee.seeded:
+        noise = "The draws came from a known seed, which is not written here: with it they repeat."
+    return [Code([f"# rashomon-explorer {__version__}", *lines]), Words(noise, "note")]
+
+
+def _estimator(given: Any, sampler: str) -> list[str]:
+    models = given.models
+    planned = getattr(models, "plan", None)
+    if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
+        return ["# these models were made elsewhere: RashomonSet.from_… says how they came in"]
+    name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
+    if name is None:
+        return [f"# draws by hand: RashomonSet.from_draws, loss {planned.loss!r}"]
+    settings: dict[str, Any] = {
+        "psi": planned.psi,
+        "epsilon": planned.epsilon,
+        "delta": planned.delta,
+        "n_draws": planned.n_draws,
+        "row_norm": models.row_norm,
+    }
+    if isinstance(planned, PathPlan):
+        sampler = "langevin"
+    if sampler:
+        settings["sampler"] = sampler
+    if isinstance(given.domain, Ball) and given.constants is not None:
+        settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
+    if name == "RashomonRegressor":
+        settings["target_bounds"] = tuple(map(float, models.target_bounds))
+    written = [f"    {key}={_plain(value)!r}," for key, value in settings.items()]
+    return [
+        f"from rashomon_explorer import {name}",
+        "",
+        f"models = {name}(",
+        *written,
+        ").fit(X, y).rashomon_set_",
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

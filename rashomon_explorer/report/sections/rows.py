@@ -1,0 +1,39 @@
+"""What sections on rows need, and how they say that it is missing."""
+
+from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.sections.base import Skip
+
+
+def need_rows(given: Curator, *, targets: bool = False) -> None:
+    """Raise `Skip` unless there are models, and rows to ask for their predictions.
+
+    Raises
+    ------
+    Skip
+        With what is missing.
+    """
+    if not given.models.n_draws:
+        raise Skip("the set holds no models")
+    if not given.readable:
+        raise Skip("no rows were handed in: report(path, X, y)")
+    if targets and given.y is None:
+        raise Skip("no targets were handed in: report(path, X, y)")
+
+
+def need_linear(given: Curator) -> RashomonSet:
+    """Return a set of linear draws.
+
+    Raises
+    ------
+    Skip
+        If the models are others', or there are none.
+    """
+    if not isinstance(given.models, RashomonSet):
+        raise Skip(
+            f"it needs linear models with a certified best one, and these are "
+            f"{given.models.sampler}"
+        )
+    if not given.models.n_draws:
+        raise Skip("the set holds no models")
+    return given.models

@@ -1,0 +1,269 @@
+"""Fairness over a set: ranges, frontier, the least unfair model, and who bears the multiplicity."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import (
+    by_group,
+    exact_group_gap,
+    fairness_audit,
+    fairness_gaps,
+    group_rates,
+    score_gaps,
+    who_bears,
+)
+from rashomon_explorer.problem import Problem
+
+RNG = np.random.default_rng(0)
+N, PSI = 200, 0.03
+X = RNG.uniform(-0.5, 0.5, (N, 2))
+HOME = np.where(X[:, 1] + RNG.normal(scale=0.3, size=N) > 0, "north", "south")
+Y = (3 * X[:, 0] + 2 * X[:, 1] + RNG.normal(scale=0.7, size=N) > 0).astype(int)
+PROBLEM = Problem(X, 2 * Y - 1.0, domain=Ball(30.0))
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Draws around the best model, some of them outside the set."""
+    spread = RNG.normal(scale=0.8, size=(60, 3))
+    models = RashomonSet.from_draws(PROBLEM, PROBLEM.minimum.theta + spread, PSI)
+    assert 5 < 60 * models.hit_rate < 55
+    return models
+
+
+@pytest.fixture(scope="module")
+def audit(models):
+    return fairness_audit(models, X, Y, HOME)
+
+
+def test_only_models_inside_are_judged_and_by_the_gaps_of_their_labels(models, audit):
+    inside = np.flatnonzero(models.losses <= models.least + PSI)
+    assert audit.table.index.tolist() == inside.tolist()
+    assert audit.gaps == [
+        "demographic_parity_difference",
+        "equal_opportunity_difference",
+        "equalized_odds_difference",
+        "accuracy_score_difference",
+        "calibration_in_the_large_difference",
+        "expected_calibration_error_difference",
+    ]
+    labels, scores = models.labels(X)[inside], models.scores(X)[inside]
+    expected = pd.concat([fairness_gaps(labels, Y, HOME), score_gaps(scores, Y, HOME)], axis=1)
+    np.testing.assert_allclose(audit.table[audit.gaps], expected, atol=1e-12)
+    np.testing.assert_allclose(audit.table["accuracy"], (labels == Y).mean(axis=1))
+    np.testing.assert_allclose(audit.table["loss"], models.losses[inside])
+    best = (models.best_scores(X) > 0.5).astype(int)[None]
+    expected = fairness_gaps(best, Y, HOME).loc[0]
+    pd.testing.assert_series_equal(audit.best[audit.gaps[:4]], expected, check_names=False)
+    assert audit.best["loss"] == models.least
+
+
+def test_few_models_at_a_time_are_the_same_models(models, audit, monkeypatch):
+    monkeypatch.setattr("rashomon_explorer.measures.fairness.audit._CELLS", 3 * N)
+    pd.testing.assert_frame_equal(fairness_audit(models, X, Y, HOME).table, audit.table)
+
+
+def test_a_smaller_psi_is_a_smaller_audit(models, audit):
+    smaller = fairness_audit(models, X, Y, HOME, psi=PSI / 2)
+    kept = audit.table[audit.table["loss"] <= models.least + PSI / 2]
+    pd.testing.assert_frame_equal(smaller.table, kept)
+    with pytest.raises(ValueError, match=r"psi must be from 0 to 0\.03"):
+        fairness_audit(models, X, Y, HOME, psi=0.1)
+
+
+def test_ranges_hold_every_model_and_the_best(audit):
+    ranges = audit.ranges()
+    values = audit.table[audit.gaps]
+    assert (ranges["low"] == np.minimum(values.min(), audit.best[audit.gaps])).all()
+    assert (ranges["high"] == np.maximum(values.max(), audit.best[audit.gaps])).all()
+    fairer = (values < audit.best[audit.gaps]).mean()
+    pd.testing.assert_series_equal(ranges["share_fairer"], fairer, check_names=False)
+    assert set(ranges["sampled"]) == {"inner bound"}
+    assert ranges.attrs["view"] == "Curator: computed from private rows, not private"
+
+
+def test_the_linear_gap_is_shown_inside_its_exact_range(models, audit):
+    ranges = audit.ranges(PROBLEM)
+    exact = exact_group_gap(PROBLEM, PSI, X, HOME).iloc[0]
+    row = ranges.loc["mean_margin: north - south"]
+    assert row["exact_low"] == pytest.approx(exact["low_outer"])
+    assert row["exact_high"] == pytest.approx(exact["high_outer"])
+    assert row["exact_low"] < row["low"] <= row["best"] <= row["high"] < row["exact_high"]
+    margins = models.margins(X)[audit.table.index]
+    gap = margins[:, HOME == "north"].mean(axis=1) - margins[:, HOME == "south"].mean(axis=1)
+    assert row["median"] == pytest.approx(np.median(gap))
+    assert ranges["exact_low"].isna().sum() == len(audit.gaps)
+
+
+def test_a_problem_of_other_rows_is_found_out(audit):
+    other = Problem(X, 1 - 2.0 * Y, domain=Ball(30.0))
+    with pytest.raises(ValueError, match="outside the exact range"):
+        audit.ranges(other)
+    with pytest.raises(TypeError, match="with the parameters of the problem"):
+        audit.ranges(Problem(X[:, :1], 2 * Y - 1.0))
+
+
+def test_the_least_unfair_model_has_the_least_gap_and_then_the_least_loss(models):
+    # Many models, few rows: many are level.
+    some = fairness_audit(models, X[:24], Y[:24], HOME[:24], metrics=["demographic_parity"])
+    gap = some.gaps[0]
+    level = some.table[some.table[gap] == some.table[gap].min()]
+    assert len(level) > 1
+    assert some.least_unfair(gap).name == level["loss"].idxmin()
+    near = some.table[some.table["loss"] <= models.least + PSI / 3]
+    assert some.least_unfair(gap, psi=PSI / 3)[gap] == near[gap].min()
+    least = some.table["accuracy"].max()
+    right = some.table[some.table["accuracy"] >= least]
+    assert some.least_unfair(gap, min_accuracy=least)[gap] == right[gap].min()
+    with pytest.raises(ValueError, match=r"none of the .* models inside is left"):
+        some.least_unfair(gap, min_accuracy=1.01)
+    with pytest.raises(ValueError, match="gap must be one of"):
+        some.least_unfair("demographic_parity")
+
+
+def test_a_gap_that_was_chosen_is_too_small_on_the_rows_that_chose_it():
+    """Groups by coin: every model's true gap is 0. Chosen on one half, seen on the other."""
+    chosen, fresh, best = [], [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores, y = rng.random((40, 400)), rng.integers(0, 2, 400)
+        groups = rng.choice(["a", "b"], 400)
+        models = RashomonSet.from_predictions(scores[:, :200], losses=np.zeros(40))
+        audit = fairness_audit(models, None, y[:200], groups[:200], metrics=["demographic_parity"])
+        pick = audit.least_unfair(audit.gaps[0])
+        chosen.append(pick.iloc[-1])
+        labels = scores[[int(pick.name)], 200:] > 0.5
+        later = fairness_gaps(labels, y[200:], groups[200:], ["demographic_parity"])
+        fresh.append(later.iloc[0, 0])
+        best.append(audit.table.iloc[0, -1])
+    assert np.mean(chosen) < 0.2 * np.mean(fresh)
+    # On fresh rows it is no fairer than a model that nobody chose.
+    assert np.mean(fresh) == pytest.approx(np.mean(best), abs=0.03)
+
+
+def test_the_frontier_of_an_audit_is_made_of_its_rows(audit):
+    gap = audit.gaps[0]
+    by_accuracy, by_loss = audit.frontier(gap), audit.frontier(gap, by="loss")
+    assert by_loss.index[0] == audit.table["loss"].idxmin()
+    for found in (by_accuracy, by_loss):
+        pd.testing.assert_frame_equal(found, audit.table.loc[found.index])
+        assert found[gap].iloc[-1] == audit.table[gap].min()
+    assert by_accuracy["accuracy"].is_monotonic_decreasing
+    with pytest.raises(ValueError, match="by must be 'accuracy' or 'loss', got 'gap'"):
+        audit.frontier(gap, by="gap")
+
+
+def test_of_a_ratio_the_fairest_is_the_one_nearest_to_one(models):
+    audit = fairness_audit(models, X, Y, HOME, agg="ratio")
+    assert "calibration_in_the_large_ratio" not in audit.table
+    gap = "demographic_parity_ratio"
+    assert audit.least_unfair(gap)[gap] == audit.table[gap].max()
+    assert audit.frontier(gap)[gap].iloc[-1] == audit.table[gap].max()
+    fairer = (audit.table[gap] > audit.best[gap]).mean()
+    assert audit.ranges().loc[gap, "share_fairer"] == fairer
+
+
+def test_rates_and_frames_are_those_of_the_models(models, audit):
+    rates = audit.rates("true_positive_rate")
+    labels = models.labels(X)[audit.table.index]
+    expected = group_rates(labels, Y, HOME, "true_positive_rate")
+    np.testing.assert_allclose(rates, expected)
+    model = int(audit.table.index[3])
+    frame = audit.frame(model)
+    np.testing.assert_allclose(frame.by_group["true_positive_rate"], rates.loc[model])
+    assert frame.difference()["selection_rate"] == pytest.approx(
+        audit.table.loc[model, "demographic_parity_difference"]
+    )
+
+
+def test_several_classes_ask_which_one():
+    y = np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + X[:, 1], [-0.3, 0.3])]
+    fitted = RashomonClassifier(psi=0.05, epsilon=80.0, n_draws=8, random_state=0).fit(X, y)
+    models = fitted.rashomon_set_
+    with pytest.raises(ValueError, match=r"which of the classes \['low', 'mid', 'top'\]"):
+        fairness_audit(models, X, y, HOME)
+    audit = fairness_audit(models, X, y, HOME, positive="top")
+    labels = np.array(models.classes)[models.labels(X)][audit.table.index]
+    expected = fairness_gaps(labels, y, HOME, positive="top")
+    np.testing.assert_allclose(audit.table[audit.gaps[:4]], expected)
+    chances = models.scores(X)[audit.table.index][:, :, 2]
+    expected = score_gaps(chances, y == "top", HOME)
+    np.testing.assert_allclose(audit.table[audit.gaps[4:]], expected)
+
+
+def test_the_first_of_two_classes_can_be_the_one(models):
+    audit = fairness_audit(models, X, Y, HOME, positive=0)
+    expected = score_gaps(1 - models.scores(X)[audit.table.index], Y == 0, HOME)
+    np.testing.assert_allclose(audit.table[audit.gaps[4:]], expected)
+
+
+def test_regressors_have_gaps_of_predictions_and_errors():
+    target = (X[:, 0] + 0.5 * X[:, 1]).clip(-1, 1)
+    fitted = RashomonRegressor(psi=0.05, epsilon=50.0, n_draws=8, random_state=0).fit(X, target)
+    models = fitted.rashomon_set_
+    audit = fairness_audit(models, X, target, HOME)
+    scores = models.scores(X)[audit.table.index]
+    assert audit.quality == "mean_absolute_error"
+    names = ["mean_prediction", "mean_absolute_error", "calibration_in_the_large"]
+    np.testing.assert_allclose(audit.table[audit.gaps], score_gaps(scores, target, HOME, names))
+    assert audit.frontier(audit.gaps[0])["mean_absolute_error"].is_monotonic_increasing
+    with pytest.raises(ValueError, match="got 'demographic_parity'"):
+        fairness_audit(models, X, target, HOME, metrics=["demographic_parity"])
+    for call in (lambda: audit.rates("selection_rate"), lambda: audit.frame(0)):
+        with pytest.raises(ValueError, match="regressors"):
+            call()
+    assert who_bears(models, X, HOME).columns.tolist() == [
+        *["rows", "range_width", "score_std"],
+        *["range_width_ratio", "score_std_ratio"],
+    ]
+
+
+def test_the_burden_is_the_measure_group_by_group(models):
+    table = pd.DataFrame({"home": HOME, "age": RNG.choice(["old", "young"], N)})
+    found = who_bears(models, X, table)
+    labels = models.labels(X)[models.losses <= models.least + PSI]
+    best = (models.best_scores(X) > 0.5).astype(int)
+    crossed = table["home"] + ", " + table["age"]
+    for name, options in (("ambiguity", {"baseline": best}), ("disagreement", {})):
+        expected = by_group(name, labels, crossed, **options)
+        np.testing.assert_allclose(found[name].iloc[1:], expected["value"])
+        assert found["rows"].iloc[1:].tolist() == expected["rows"].tolist()
+        np.testing.assert_allclose(found[f"{name}_ratio"], found[name] / found[name].iloc[0])
+    assert found.index[0] == "all rows"
+    assert found["rows"].iloc[0] == N
+
+
+def test_nobody_bears_what_there_is_not():
+    models = RashomonSet.from_predictions([[0.9, 0.1]] * 3, [1, 0])
+    assert who_bears(models, None, ["a", "b"])["ambiguity_ratio"].isna().all()
+
+
+def test_a_release_and_a_table_are_refused(models):
+    fitted = RashomonClassifier(psi=0.1, epsilon=9.0, n_draws=3, random_state=0).fit(X, Y)
+    with pytest.raises(CuratorOnlyError, match="a release does not know which draws lie"):
+        fairness_audit(fitted.rashomon_set_.release(), X, Y, HOME)
+    with pytest.raises(TypeError, match="RashomonSet or PredictorSet, got DataFrame"):
+        fairness_audit(pd.DataFrame(), X, Y, HOME)
+
+
+BAD = {
+    "class": ({"y": Y + 1}, "y holds the class 2"),
+    "positive": ({"positive": "yes"}, r"one of the classes \[0, 1\], got 'yes'"),
+    "targets": ({"y": Y[:5]}, "one group for each of 5 rows"),
+    "rows": ({"X": X[:5]}, "one target for each of 5 rows, got 200"),
+    "two targets": ({"y": np.ones((N, 2))}, "one target a row"),
+    "agg": ({"agg": "mean"}, "agg must be"),
+    "empty": ({"psi": 0.0}, "none of the 60 models lies in the Rashomon set"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case, models):
+    changed, words = BAD[case]
+    given = {"X": X, "y": Y, "groups": HOME, **changed}
+    with pytest.raises(ValueError, match=words):
+        fairness_audit(models, given.pop("X"), given.pop("y"), given.pop("groups"), **given)
