@@ -11,6 +11,7 @@ from rashomon_explorer.plots.coefficients import (
     plot_coefficients,
     plot_released_coefficients,
 )
+from rashomon_explorer.plots.fairness import plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.importance import (
     plot_class_reliance,
     plot_importance_cloud,
@@ -40,6 +41,8 @@ __all__ = [
     "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
+    "plot_fairness_range",
+    "plot_frontier",
     "plot_importance",
     "plot_importance_cloud",
     "plot_importance_distribution",

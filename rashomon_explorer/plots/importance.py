@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
 from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_name
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -160,21 +161,12 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         "How far good models can differ in what they rely on",
         " · ".join(filter(None, [plural(len(table), "feature"), note])),
     )
-    for low, high, colour, thickness, label in (
+    bars = [
         ("lower", "upper", SKY, 0.30, "no model exceeds"),
         ("lower_attained", "upper_attained", BLUE, 0.52, "some model attains"),
-    ):
-        figure.add_bar(
-            orientation="h",
-            y=rows,
-            base=shown[low].to_numpy(np.float32),
-            x=(shown[high] - shown[low]).to_numpy(np.float32),
-            width=thickness,
-            marker={"color": colour, "line": {"width": 0}},
-            name=label,
-            hovertext=[_limits(str(name), row) for name, row in shown.iterrows()],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    ]
+    hover = [_limits(str(name), row) for name, row in shown.iterrows()]
+    nested_bars(figure, shown, bars, hover)
     if draws is not None:
         figure.add_trace(_draws(draws[list(shown.index)]))
     figure.add_scatter(

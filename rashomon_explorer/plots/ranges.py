@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.spread import MOST_FEATURES
 from rashomon_explorer.plots.text import number, plural, short_name
 from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, new_figure
@@ -79,28 +80,17 @@ def _told(table: pd.DataFrame, inside: NDArray[np.bool_]) -> str:
 
 
 def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
-    rows = np.arange(len(shown))
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {number(row['exact_low'])} to "
         f"{number(row['exact_high'])}<br>draws: {number(row['draw_low'])} to "
         f"{number(row['draw_high'])} (inner bounds)<br>not reached: {100 * row['shortfall']:.0f} %"
         for name, row in shown.iterrows()
     ]
-    for low, high, colour, thickness, label in (
+    bars = [
         ("exact_low", "exact_high", SKY, 0.34, "exact range"),
         ("draw_low", "draw_high", BLUE, 0.16, "reached by draws"),
-    ):
-        figure.add_bar(
-            orientation="h",
-            y=rows,
-            base=shown[low].to_numpy(np.float32),
-            x=(shown[high] - shown[low]).to_numpy(np.float32),
-            width=thickness,
-            marker={"color": colour, "line": {"width": 0}},
-            name=label,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    ]
+    nested_bars(figure, shown, bars, hover)
 
 
 def _dots(figure: go.Figure, values: NDArray[np.float64]) -> None:

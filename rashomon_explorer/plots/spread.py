@@ -16,6 +16,7 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.plots._checks import need_curator, need_release
 from rashomon_explorer.plots.coefficients import paid_band
+from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_name
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -212,21 +213,11 @@ def _ranges(
         f"<br>median {number(row['median'])}"
         for name, row in shown.iterrows()
     ]
-    for low, high, colour, thickness, label in (
+    bars = [
         ("min", "max", SKY, 0.30, "all draws"),
         ("q05", "q95", BLUE, 0.52, "middle 90 %"),
-    ):
-        figure.add_bar(
-            orientation="h",
-            y=rows,
-            base=shown[low].to_numpy(np.float32),
-            x=(shown[high] - shown[low]).to_numpy(np.float32),
-            width=thickness,
-            marker={"color": colour, "line": {"width": 0}},
-            name=label,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    ]
+    nested_bars(figure, shown, bars, hover)
     figure.add_scatter(
         x=shown["median"].to_numpy(np.float32),
         y=rows,

@@ -20,13 +20,14 @@ def gradient_sensitivity(
 
     For the smooth threshold of width s, v = L − min L − ψ moves by at most ω = osc, so that
 
-        Δ ≤ 2L/n + min(1, ω/s)·G,   G = min{L, √(2M(ψ + s + ω))},
+        Δ ≤ 2L₀/n + min(1, ω/s)·G,   G = min{L, √(2M(ψ + s + ω))},
 
-    where the second form of G needs a loss that is smooth on all of ℝᵖ and, for every data set, a
-    global minimiser inside the domain (own derivation, docs/theory.md §6). The hard threshold,
-    ``width=0``, has Δ = max{2L/n, G}, and 2L/n at ψ = 0, where nothing is thresholded. Equation
-    (9) of Ganesh et al. (2023) is smaller and not valid: it lacks the case in which only one of
-    two neighbours is beyond the threshold at a model whose gradient is large.
+    where 2L₀/n is ``data_slope``, or 2L/n, and the second form of G needs a loss that is smooth
+    on all of ℝᵖ and, for every data set, a global minimiser inside the domain (own derivation,
+    docs/theory.md §6). The hard threshold, ``width=0``, has Δ = max{2L₀/n, G}, and 2L₀/n at
+    ψ = 0, where nothing is thresholded. Equation (9) of Ganesh et al. (2023) is smaller and not
+    valid: it lacks the case in which only one of two neighbours is beyond the threshold at a
+    model whose gradient is large.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def path_certificates(
     >>> steps = {"step_size": 1e-4, "n_steps": 10_000, "delta": 1e-6, "threshold": "hard"}
     >>> found = path_certificates(constants, ball, psi=0.0, beta=1000.0, **steps)
     >>> [(one.name, round(one.epsilon(1e-6), 3)) for one in found]
-    [('last_iterate', 0.316), ('path', 10.04), ('finite_time', inf)]
+    [('last_iterate', 0.068), ('path', 1.96), ('finite_time', inf)]
     """
     check_delta(delta)
     shape = get_threshold(threshold, psi)

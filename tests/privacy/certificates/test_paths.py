@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 # One half of a row's slope is data: ℓ = ½θ² ± ½θ on [−1, 1].
 CONSTANTS = Constants(n=4, p=1, L=1.5, M=1.0, m=1.0, osc=0.5)
 BALL = Ball(1.0)
+DATA_SLOPE = 2 * 0.5 / 4  # the gradients of neighbours are this far apart, and no further
 
 
 def certified(psi: float, beta: float, **settings: object) -> dict[str, Certificate]:
@@ -41,17 +42,16 @@ def normal_chain_mu(beta: float, h: float, steps: int, slope: float) -> float:
 def test_quadratic_chains_attain_the_last_iterate() -> None:
     beta, h, steps = 20.0, 2e-3, 200
     one = certified(0.0, beta, threshold="hard", step_size=h, n_steps=steps)["last_iterate"]
-    slope = 2 * CONSTANTS.L / CONSTANTS.n
     assert one.guarantee is not None
-    exact = normal_chain_mu(beta, h, steps, slope)
+    exact = normal_chain_mu(beta, h, steps, DATA_SLOPE)
     assert one.guarantee.mu == pytest.approx(exact, rel=1e-9)
     assert one.guarantee.mu / 2 < exact  # half the sensitivity is caught
 
 
 def test_short_steps_come_near_the_diffusion_and_it_is_never_charged() -> None:
     beta, time = 20.0, 0.3
-    limit = diffusion_guarantee(beta=beta, sensitivity=0.75, m=1.0, time=time)
-    assert limit.mu**2 == pytest.approx(beta * 0.75**2 * math.tanh(beta * time / 2))
+    limit = diffusion_guarantee(beta=beta, sensitivity=DATA_SLOPE, m=1.0, time=time)
+    assert limit.mu**2 == pytest.approx(beta * DATA_SLOPE**2 * math.tanh(beta * time / 2))
     gaps = []
     for steps in (100, 1000):
         found = certified(0.0, beta, threshold="hard", step_size=time / steps, n_steps=steps)
