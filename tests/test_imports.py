@@ -13,17 +13,18 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"exceptions", "assets", "randomness", "leaks"},
+    {"exceptions", "assets", "randomness", "leaks", "hooks"},
     {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},
     {"privacy"},
-    {"bounds", "diagnostics"},
+    {"bounds", "diagnostics", "secure_noise"},
     {"problem"},
     {"target", "network"},
     {"samplers"},
     {"rashomon_set"},
     {"measures", "estimators"},
     {"plots"},
+    {"report"},
     {"explorer"},
     {"server"},
     {"cli"},

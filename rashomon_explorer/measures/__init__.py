@@ -1,4 +1,4 @@
-"""Measures of a set of models: multiplicity and importance, as functions of arrays."""
+"""Measures of a set of models: multiplicity, importance and fairness, as functions of arrays."""
 
 from rashomon_explorer.measures.capacity import (
     capacity_bounds,
@@ -95,6 +95,13 @@ from rashomon_explorer.measures.ratio import (
     linear_rashomon_ratio,
     rashomon_ratio,
 )
+from rashomon_explorer.measures.split import (
+    Estimate,
+    WidthOrNoise,
+    noise_against_price,
+    width_or_noise,
+    width_or_noise_by_person,
+)
 from rashomon_explorer.measures.spread import (
     decide_or_abstain,
     range_width,
@@ -121,12 +128,14 @@ __all__ = [
     "ConfidenceSequence",
     "DividedLoss",
     "Enough",
+    "Estimate",
     "ExactAmbiguity",
     "FairnessAudit",
     "ImportanceDistribution",
     "Measure",
     "PenalisedProblem",
     "Ratio",
+    "WidthOrNoise",
     "abstention",
     "ambiguity",
     "by_group",
@@ -167,6 +176,7 @@ __all__ = [
     "model_reliance",
     "multiplicity_curve",
     "multiplicity_table",
+    "noise_against_price",
     "obscurity",
     "pattern_count",
     "pattern_diversity",
@@ -188,4 +198,6 @@ __all__ = [
     "switching_loss",
     "viable_prediction_range",
     "who_bears",
+    "width_or_noise",
+    "width_or_noise_by_person",
 ]

@@ -21,12 +21,14 @@ from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
+from rashomon_explorer.plots.released import plot_released
 from rashomon_explorer.plots.spread import (
     plot_coefficient_spread,
     plot_importance,
     plot_released_spread,
 )
 from rashomon_explorer.plots.theme import empty_figure
+from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
 
 __all__ = [
     "GTU",
@@ -47,12 +49,15 @@ __all__ = [
     "plot_importance_cloud",
     "plot_importance_distribution",
     "plot_losses",
+    "plot_noise_against_price",
     "plot_people",
     "plot_plan",
     "plot_promise",
     "plot_ranges",
+    "plot_released",
     "plot_released_coefficients",
     "plot_released_spread",
+    "plot_width_or_noise",
     "promises",
     "promises_table",
 ]

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.rashomon_set.arrays import places_of_mask
 from rashomon_explorer.rashomon_set.selection import Selection
 
@@ -138,6 +140,42 @@ class CuratorSet(Selection):
         floor = float(second.min(initial=math.inf)) if least is None else float(least)
         places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
         return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+
+    def report(
+        self,
+        path: "str | PathLike[str]",
+        X: Any = None,
+        y: ArrayLike | None = None,
+        **options: Any,
+    ) -> Path:
+        """Write all that is known of the set into one HTML file.  Curator: not private.
+
+        Parameters
+        ----------
+        path : path-like
+        X, y : array-like, optional
+            Rows as the models take them, and their targets: a set holds none.
+        **options
+            ``groups``, ``problem``, ``ledger``, ``bounds``, ``target``, ``title``, ``date``,
+            ``interactive`` and ``overwrite``, as in
+            :func:`rashomon_explorer.report.curator_report`.
+
+        Returns
+        -------
+        pathlib.Path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     models.report(folder + "/card.html", X, y, interactive=False).name
+        'card.html'
+        """
+        written: Path = carry_out("curator_report", self, path, X, y, **options)
+        return written
 
     @staticmethod
     def from_draws(

@@ -110,7 +110,7 @@ def plot_tradeoff(table: pd.DataFrame) -> go.Figure:
     )
     figure.update_layout(
         xaxis={"title": "false alarms (type I error)", "range": [0, 1], "tickformat": ".0%"},
-        yaxis={"title": "misses (type II error)", "range": [0, 1.02], "tickformat": ".0%"},
+        yaxis={"title": "misses (type II error)", "range": [-0.02, 1.02], "tickformat": ".0%"},
         margin={"b": 96},
     )
     return figure

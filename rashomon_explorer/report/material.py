@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,13 @@ class Curator(Public):
     def readable(self) -> bool:
         """Whether the models' predictions can be asked for: of rows, or those they hold."""
         return self.X is not None or self.models.sampler == "stored predictions"
+
+    @cached_property
+    def members(self) -> CuratorSet:
+        """The models within ψ, where losses tell which they are; otherwise all."""
+        if not self.models.n_draws or not np.isfinite(self.models.least):
+            return self.models
+        return self.models if self.models.hit_rate == 1 else self.models.inside()
 
 
 @dataclass(frozen=True, kw_only=True)

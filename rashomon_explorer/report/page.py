@@ -11,7 +11,6 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.report.blocks import Block, Plot
 from rashomon_explorer.report.figures import json_for_script
@@ -21,6 +20,11 @@ BADGES = {
     "curator": "Curator: computed from private rows, not private",
     "release": "Released: paid for",
     "public": "Public: no row was read for it",
+    "internal": "Internal: settings, prices and names; not for release",
+}
+BANNERS = {
+    "curator": f"{BADGES['curator']}. Not for release.",
+    "release": "Release: paid draws, paid aggregates and public settings, and nothing else",
 }
 _CURATOR_VIEWS = ("curator", "none")
 
@@ -54,7 +58,7 @@ class Page:
         for section in sections:
             try:
                 blocks = section.make(material)
-            except (Skip, ValueError, TypeError, CuratorOnlyError) as error:
+            except Skip as error:
                 left_out[section.title] = str(error)
             else:
                 made.append((section, self._section(section, blocks)))
@@ -75,7 +79,8 @@ class Page:
     def _check(self, section: Section, block: Block) -> None:
         """Keep a curator's figure out of a release, and unmarked ones out of a curator's section."""
         view = getattr(block, "view", None) if isinstance(block, Plot) else None
-        if self.edition == "release" and (view in _CURATOR_VIEWS or section.view == "curator"):
+        private = view in _CURATOR_VIEWS or section.view in ("curator", "internal")
+        if self.edition == "release" and private:
             raise AssertionError(f"{section.key} shows the curator's view in a release")
         if section.view == "curator" and view not in (None, *_CURATOR_VIEWS):
             raise AssertionError(f"a figure of {section.key} carries no curator's band")
@@ -85,9 +90,6 @@ class Page:
         contents = "".join(
             f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections
         )
-        banner = BADGES["curator" if self.edition == "curator" else "release"]
-        if self.edition == "curator":
-            banner += ". Not for release."
         looks = f'<script type="application/json" id="looks">{json_for_script(templates())}</script>'
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -96,7 +98,7 @@ class Page:
             '<meta name="color-scheme" content="light dark"><meta name="referrer" '
             f'content="no-referrer"><title>{escape(self.title)}</title>'
             f"<style>{_shipped('report.css')}</style></head>"
-            f'<body class="{self.edition}"><p class="banner" role="note">{banner}</p>'
+            f'<body class="{self.edition}"><p class="banner" role="note">{BANNERS[self.edition]}</p>'
             f'<header><h1>{escape(self.title)}</h1></header><nav aria-label="Contents"><ol>'
             f"{contents}</ol></nav><main>{body}</main>{looks if scripts else ''}"
             f"{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n"

@@ -63,7 +63,7 @@ def test_only_models_inside_are_judged_and_by_the_gaps_of_their_labels(models, a
 
 
 def test_few_models_at_a_time_are_the_same_models(models, audit, monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.measures.fairness.audit._CELLS", 3 * N)
+    monkeypatch.setitem(fairness_audit.__globals__, "_CELLS", 3 * N)
     pd.testing.assert_frame_equal(fairness_audit(models, X, Y, HOME).table, audit.table)
 
 
@@ -125,6 +125,21 @@ def test_the_least_unfair_model_has_the_least_gap_and_then_the_least_loss(models
         some.least_unfair("demographic_parity")
 
 
+def test_gaps_that_differ_by_rounding_are_level():
+    """0.3 − 0.1 is less than 0.2 − 0 in floating point, and the same gap."""
+    labels = np.zeros((2, 20))
+    labels[0, :2] = labels[1, :3] = labels[1, 10] = 1
+    models = RashomonSet.from_predictions(labels, losses=[0.1, 0.2], psi=1.0)
+    audit = fairness_audit(
+        models, None, [0, 1] * 10, [*"a" * 10, *"b" * 10], metrics=["demographic_parity"]
+    )
+    gap = audit.gaps[0]
+    assert audit.table.loc[1, gap] < audit.table.loc[0, gap]
+    assert audit.least_unfair(gap).name == 0
+    assert audit.frontier(gap, by="loss").index.tolist() == [0]
+    assert audit.ranges().loc[gap, "share_fairer"] == 0
+
+
 def test_a_gap_that_was_chosen_is_too_small_on_the_rows_that_chose_it():
     """Groups by coin: every model's true gap is 0. Chosen on one half, seen on the other."""
     chosen, fresh, best = [], [], []
@@ -173,11 +188,23 @@ def test_rates_and_frames_are_those_of_the_models(models, audit):
     expected = group_rates(labels, Y, HOME, "true_positive_rate")
     np.testing.assert_allclose(rates, expected)
     model = int(audit.table.index[3])
-    frame = audit.frame(model)
+    frame = audit.frame(model, n_boot=20, ci_quantiles=[0.1, 0.9], random_state=0)
+    low, high = frame.difference_ci()
+    assert low["selection_rate"] < frame.difference()["selection_rate"] < high["selection_rate"]
     np.testing.assert_allclose(frame.by_group["true_positive_rate"], rates.loc[model])
     assert frame.difference()["selection_rate"] == pytest.approx(
         audit.table.loc[model, "demographic_parity_difference"]
     )
+
+
+def test_what_some_group_has_no_rows_for_is_left_out_unless_it_was_asked_for(models):
+    groups = np.where((Y == 0) & (X[:, 0] < -0.3), "rejected", HOME)
+    audit = fairness_audit(models, X, Y, groups)
+    assert list(audit.left_out) == ["equal_opportunity", "equalized_odds"]
+    assert "of which the group 'rejected'" in audit.ranges().attrs["left_out"]["equalized_odds"]
+    assert len(audit.gaps) == 4
+    with pytest.raises(ValueError, match="true_positive_rate counts rows positive in y, of which"):
+        fairness_audit(models, X, Y, groups, metrics=["equal_opportunity"])
 
 
 def test_several_classes_ask_which_one():
@@ -242,10 +269,12 @@ def test_nobody_bears_what_there_is_not():
     assert who_bears(models, None, ["a", "b"])["ambiguity_ratio"].isna().all()
 
 
-def test_a_release_and_a_table_are_refused(models):
+def test_a_release_and_a_table_are_refused():
     fitted = RashomonClassifier(psi=0.1, epsilon=9.0, n_draws=3, random_state=0).fit(X, Y)
     with pytest.raises(CuratorOnlyError, match="a release does not know which draws lie"):
         fairness_audit(fitted.rashomon_set_.release(), X, Y, HOME)
+    with pytest.raises(CuratorOnlyError, match="inside_only=False"):
+        who_bears(fitted.rashomon_set_.release(), X, HOME)
     with pytest.raises(TypeError, match="RashomonSet or PredictorSet, got DataFrame"):
         fairness_audit(pd.DataFrame(), X, Y, HOME)
 

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import fairlearn.metrics
 import numpy as np
@@ -10,13 +11,13 @@ import pytest
 
 from rashomon_explorer.measures import (
     LABEL_GAPS,
+    LABEL_RATES,
     fairness_frame,
     fairness_gaps,
     frontier,
     group_rates,
     score_gaps,
 )
-from rashomon_explorer.measures.fairness import label_rates
 
 RNG = np.random.default_rng(0)
 N = 90
@@ -46,8 +47,8 @@ def test_every_gap_is_fairlearn_s(metric, agg):
 
 
 def test_counting_among_the_wrong_rows_is_seen(monkeypatch):
-    wrong = label_rates.LabelRate(label_rates._selected, "all")
-    monkeypatch.setitem(label_rates.LABEL_RATES, "true_positive_rate", wrong)
+    wrong = replace(LABEL_RATES["true_positive_rate"], among="all")
+    monkeypatch.setitem(LABEL_RATES, "true_positive_rate", wrong)
     assert _disagreements_with_fairlearn("equal_opportunity", "difference", "between_groups") == 3
 
 
@@ -85,6 +86,14 @@ def test_neither_the_order_of_rows_nor_the_names_of_groups_matter():
     pd.testing.assert_frame_equal(plain, mixed)
 
 
+@pytest.mark.parametrize("kind", [bool, float, object])
+def test_the_type_of_labels_does_not_matter(kind):
+    plain = fairness_gaps(LABELS, Y, THREE)
+    pd.testing.assert_frame_equal(fairness_gaps(LABELS.astype(kind), Y, THREE), plain)
+    pd.testing.assert_frame_equal(fairness_gaps(LABELS, Y.astype(kind), THREE), plain)
+    pd.testing.assert_frame_equal(fairness_gaps(2 * LABELS - 1, 2 * Y - 1, THREE), plain)
+
+
 def test_the_ratio_of_two_zeros_is_unknown():
     found = fairness_gaps(
         [[0, 0, 0, 0], [1, 0, 1, 0]],
@@ -103,7 +112,7 @@ def test_a_group_without_positives_is_an_error_and_not_a_gap_of_one():
     y, labels, groups = [1, 0, 1, 0, 0, 0], [[1, 0, 1, 0, 1, 0]], list("aaaabb")
     told = fairlearn.metrics.equal_opportunity_difference(y, labels[0], sensitive_features=groups)
     assert told == 1.0
-    with pytest.raises(ValueError, match="true_positive_rate is not defined for the group 'b'"):
+    with pytest.raises(ValueError, match=r"of which the group 'b' \(2 rows\) has none"):
         fairness_gaps(labels, y, groups, ["equal_opportunity"])
     assert fairness_gaps(labels, y, groups, ["demographic_parity"]).iloc[0, 0] == 0.0
 
@@ -212,6 +221,11 @@ BAD = {
     "strange positive": (lambda: fairness_gaps(**GOOD, positive=7), "got 7"),
     "NaN label": (lambda: fairness_gaps(**{**GOOD, "labels": [[1, 0, math.nan, 0]]}), "NaN"),
     "no model": (lambda: fairness_gaps(**{**GOOD, "labels": np.zeros((0, 4))}), "at least one"),
+    "unused code": (
+        lambda: fairness_gaps([[1, 2, 1, 2]], [1, 2, 2, 1], list("aabb"), positive=0),
+        r"one of the labels \[1, 2\], got 0",
+    ),
+    "list as positive": (lambda: fairness_gaps(**GOOD, positive=[1]), r"\[0, 1\], got \[1\]"),
     "metric": (lambda: fairness_gaps(**GOOD, metrics=["parity"]), "got 'parity'"),
     "not a list": (lambda: fairness_gaps(**GOOD, metrics="demographic_parity"), "a list of names"),
     "agg": (lambda: fairness_gaps(**GOOD, agg="product"), "'difference' or 'ratio', got 'prod"),

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.frontier import frontier
 from rashomon_explorer.measures.fairness.gaps import check_names
 from rashomon_explorer.measures.fairness.groups import GroupsLike
 from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
 from rashomon_explorer.measures.fairness.margin_gaps import margin_gaps
-from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask
+from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
 from rashomon_explorer.measures.multiplicity_table import CURATOR
-from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import CuratorSet
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
 
 _CELLS = 2**22  # scores that are held at once
+_ROUNDING = 1e-12  # 0.3 − 0.1 and 0.2 − 0 are the same gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,8 @@ class FairnessAudit:
     psi : float
     table : pandas.DataFrame
         One row a model inside ψ, index ``model`` its place in ``models``; columns ``loss``,
-        ``excess``, ``accuracy`` (for a regression ``mean_absolute_error``) and the gaps.
+        ``excess``, ``accuracy`` (for a regression ``mean_absolute_error``) and the gaps. Losses are
+        those of the rows that the set was drawn from, accuracy and gaps of the rows given.
     best : pandas.Series
         The same of the best model.
     """
@@ -59,6 +60,11 @@ class FairnessAudit:
     def gaps(self) -> list[str]:
         """Names of the gaps in ``table``."""
         return [f"{name}_{self.task.agg}" for name in self.task.metrics]
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Metrics of the default that some group has no rows for, and why."""
+        return self.task.left_out
 
     @property
     def quality(self) -> str:
@@ -92,7 +98,7 @@ class FairnessAudit:
         """
         values, best = self.table[self.gaps], self.best[self.gaps]
         unfair, limit = self._unfairness(values), self._unfairness(best)
-        table = _ranges(values, best, (unfair < limit).mean())
+        table = _ranges(values, best, (unfair < limit - _ROUNDING * limit.abs()).mean())
         if problem is not None:
             signed, exact = margin_gaps(self.models, self.table.index, problem, self)
             fairer = (signed.abs() < exact["best"].abs()).mean()
@@ -100,7 +106,7 @@ class FairnessAudit:
             table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
         table.insert(5, "models", len(self.table))
         table.insert(6, "sampled", "inner bound")
-        table.attrs.update(view=CURATOR, psi=self.psi)
+        table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
         return table
 
     def frontier(self, gap: str, *, by: str | None = None) -> pd.DataFrame:
@@ -129,7 +135,7 @@ class FairnessAudit:
         if name not in (self.quality, "loss"):
             raise ValueError(f"by must be {self.quality!r} or 'loss', got {by!r}")
         side = "accuracy" if name == "accuracy" else "losses"
-        found = frontier(self._unfairness(column), **{side: self.table[name]})
+        found = frontier(_rounded(self._unfairness(column)), **{side: self.table[name]})
         return self.table.iloc[found.index]
 
     def least_unfair(
@@ -159,7 +165,7 @@ class FairnessAudit:
         ValueError
             If a name or number is wrong, or no model is left.
         """
-        unfair = self._unfairness(self._column(gap)).dropna()
+        unfair = _rounded(self._unfairness(self._column(gap)).dropna())
         table = self.table.loc[unfair.index]
         if psi is not None:
             if not 0 <= psi <= self.psi:
@@ -204,8 +210,14 @@ class FairnessAudit:
         ]
         return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
 
-    def frame(self, model: int) -> "MetricFrame":
+    def frame(self, model: int, **options: Any) -> "MetricFrame":
         """Fairlearn's MetricFrame of one model, by its place; see :func:`fairness_frame`.
+
+        Parameters
+        ----------
+        model : int
+        **options
+            Of MetricFrame, such as ``n_boot``.
 
         Raises
         ------
@@ -219,7 +231,9 @@ class FairnessAudit:
         self._need_classes()
         labels = self.models[model].labels(self.X)[0]
         task = self.task
-        return fairness_frame(labels, task.truth, task.groups.table(), positive=task.positive)
+        return fairness_frame(
+            labels, task.truth, task.groups.table(), positive=task.positive, **options
+        )
 
     def _column(self, gap: str) -> pd.Series:
         if gap not in self.gaps:
@@ -235,7 +249,7 @@ class FairnessAudit:
 
 
 def fairness_audit(
-    models: RashomonSet | PredictorSet,
+    models: CuratorSet,
     X: Any,
     y: ArrayLike,
     groups: GroupsLike,
@@ -264,7 +278,8 @@ def fairness_audit(
     metrics : sequence of str, optional
         Keys of ``LABEL_GAPS`` or ``SCORE_GAPS``. By default demographic parity, equal
         opportunity, equalised odds, accuracy and both calibration gaps; for a regression the gaps
-        of mean prediction, mean absolute error and mean residual.
+        of mean prediction, mean absolute error and mean residual. What is not defined for some
+        group is an error where it was asked for by name, and otherwise in ``left_out``.
     psi : float, optional
         A threshold up to the set's own, by default that.
     positive : label, optional
@@ -299,7 +314,7 @@ def fairness_audit(
     >>> int(audit.least_unfair("accuracy_score_difference").name)
     1
     """
-    _need_curator(models)
+    need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
     task = FairnessTask.of(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )
@@ -315,11 +330,15 @@ def fairness_audit(
     losses = np.asarray(inside.losses)
     table.insert(0, "loss", losses)
     table.insert(1, "excess", losses - models.least)
-    best = task.table(np.asarray(models.best_scores(X))[None]).iloc[0].rename("best")
+    best = task.table(_best_scores(models, X)).iloc[0]
     first = pd.Series({"loss": models.least, "excess": 0.0})
     best = pd.concat([first, best]).rename("best")
     table.attrs.update(view=CURATOR, psi=inside.psi)
     return FairnessAudit(models, X, task, inside.psi, table, best)
+
+
+def _best_scores(models: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(models.best_scores(X))[None]
 
 
 def _score_blocks(models: Any, X: Any, n_rows: int) -> Any:
@@ -327,6 +346,11 @@ def _score_blocks(models: Any, X: Any, n_rows: int) -> Any:
     step = max(1, _CELLS // max(1, n_rows * max(1, models.n_classes)))
     for start in range(0, models.n_draws, step):
         yield np.asarray(models[start : start + step].scores(X))
+
+
+def _rounded(unfair: pd.Series) -> pd.Series:
+    step = _ROUNDING * (unfair.abs().max() or 1.0)
+    return (unfair / step).round() * step
 
 
 def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
@@ -341,15 +365,3 @@ def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.Data
             "share_fairer": fairer,
         }
     ).rename_axis(index="gap")
-
-
-def _need_curator(models: object) -> None:
-    if isinstance(models, ReleasedSet):
-        raise CuratorOnlyError(
-            "a release does not know which draws lie in the Rashomon set; on public rows "
-            "fairness_gaps(released.labels(X), y, groups) tells the gaps of all released draws"
-        )
-    if not isinstance(models, CuratorSet):
-        raise TypeError(
-            f"models must be a RashomonSet or PredictorSet, got {type(models).__name__}"
-        )

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
+from rashomon_explorer.measures.fairness.task import need_curator
 from rashomon_explorer.measures.multiplicity_table import multiplicity_table
 
 _MEASURES = {
@@ -67,6 +68,8 @@ def who_bears(
         lies inside.
     CuratorOnlyError
         If given a release, which does not know which draws lie inside.
+    TypeError
+        If given something else.
 
     Examples
     --------
@@ -77,8 +80,11 @@ def who_bears(
     >>> table["ambiguity_ratio"].to_dict()
     {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """
+    need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
+    if np.ndim(groups) == 0:
+        raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     chosen = list(measures or _MEASURES[models.task])
-    found = Groups.of(groups, np.shape(groups)[0] if np.ndim(groups) else 0)
+    found = Groups.of(groups, np.shape(groups)[0])
     texts = pd.Series(np.asarray(_different(found.texts))[found.codes])
     long = multiplicity_table(models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline)
     wide = long.pivot(index="group", columns="measure", values="value")

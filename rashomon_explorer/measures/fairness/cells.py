@@ -49,9 +49,9 @@ class Cells:
         if not sizes.all():
             place = int(np.argmin(sizes))
             raise ValueError(
-                f"{why} is not defined for the group {groups.names[place]!r}: none of its "
-                f"{groups.sizes[place]} rows counts; join it with another group, leave its rows "
-                "out, or leave the metric out"
+                f"{why}, of which the group {groups.names[place]!r} ({groups.sizes[place]} rows) "
+                "has none, so that it is not defined there: join the group with another, leave "
+                "its rows out, or leave the metric out"
             )
         order = rows[np.argsort(codes, kind="stable")]
         return cls(order, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)

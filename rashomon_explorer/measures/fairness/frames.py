@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def fairness_frame(
-    labels: ArrayLike, y: ArrayLike, groups: GroupsLike, *, positive: Any = None
+    labels: ArrayLike,
+    y: ArrayLike,
+    groups: GroupsLike,
+    *,
+    positive: Any = None,
+    **options: Any,
 ) -> "MetricFrame":
     """Fairlearn's MetricFrame of one model's labels: every rate of ``LABEL_RATES``, and counts.
 
@@ -32,6 +37,8 @@ def fairness_frame(
     groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
     positive : label, optional
         As in :func:`fairness_gaps`.
+    **options
+        Of MetricFrame: ``n_boot``, ``ci_quantiles`` and ``random_state`` for bootstrap intervals.
 
     Returns
     -------
@@ -61,6 +68,7 @@ def fairness_frame(
         y_true=judged.truth.astype(int),
         y_pred=judged.codes[0].astype(int),
         sensitive_features=found.table(),
+        **options,
     )
 
 

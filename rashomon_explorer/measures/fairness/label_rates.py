@@ -1,7 +1,7 @@
 """Rates of labels, group by group and for many models at once, as fairlearn defines them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,9 @@ class Judged:
             positive label is not known.
         """
         coded = Labels.of(labels)
+        coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
-        seen = set(coded.classes.tolist()) | set(np.unique(truth).tolist())
-        label = _positive(positive, seen)
+        label = _positive(positive, _seen(coded, truth))
         code = coded.reference(np.full(len(truth), label))[0]
         return cls(coded.codes, coded.reference(truth), int(code))
 
@@ -85,6 +85,17 @@ class LabelRate:
     counted: Callable[[Bytes, Bytes, int], NDArray[np.bool_]]
     among: str = "all"
 
+    def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
+        """Rows among which to count.
+
+        Raises
+        ------
+        ValueError
+            If a group has none.
+        """
+        why = f"{name} counts rows {self.among} in y"
+        return Cells.of(groups, _AMONG[self.among](judged), why)
+
     def rates(self, judged: Judged, groups: Groups, name: str) -> FloatArray:
         """Rate (n_models, n_groups).
 
@@ -93,7 +104,7 @@ class LabelRate:
         ValueError
             If a group has no row among which to count.
         """
-        cells = Cells.of(groups, _AMONG[self.among](judged), name)
+        cells = self.cells(judged, groups, name)
         truth = judged.truth[cells.order]
         return np.concatenate(
             [
@@ -120,6 +131,11 @@ LABEL_RATES: Mapping[str, LabelRate] = {
 """Rates of labels by the names that fairlearn and scikit-learn give them."""
 
 
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of pandas' object columns as the numbers or the text they are."""
+    return np.asarray(labels.tolist()) if labels.dtype == object else labels
+
+
 def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
     truth = np.asarray(y)
     n_rows = coded.codes.shape[1]
@@ -127,6 +143,7 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
         raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
     if pd.isna(truth).any():
         raise ValueError("y holds a missing label: remove the row")
+    truth = _plain(truth)
     if (truth.dtype.kind in "biuf") != (coded.classes.dtype.kind in "biuf"):
         raise ValueError(
             f"y must hold labels like the models' {coded.classes[:3].tolist()}, got "
@@ -135,14 +152,23 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
     return truth
 
 
-def _positive(positive: Any, seen: set[Any]) -> Any:
+def _seen(coded: Labels, truth: NDArray[Any]) -> list[Any]:
+    """Labels that occur, in the truth or in a model: not every code need."""
+    found = np.unique(truth).tolist()
+    for code, label in enumerate(coded.classes.tolist()):
+        if label not in found and any((block == code).any() for block in blocks(coded.codes)):
+            found.append(label)
+    return sorted(found)
+
+
+def _positive(positive: Any, seen: list[Any]) -> Any:
     if positive is not None:
         if positive not in seen:
-            raise ValueError(f"positive must be one of the labels {sorted(seen)}, got {positive!r}")
+            raise ValueError(f"positive must be one of the labels {seen}, got {positive!r}")
         return positive
-    if any(seen <= known for known in _DEFAULTS):
+    if any(known.issuperset(seen) for known in _DEFAULTS):
         return 1
     raise ValueError(
-        f"positive must say which of the labels {sorted(seen)} the rates are of: only 0 and 1, or "
-        "-1 and 1, are read without"
+        f"positive must say which of the labels {seen} the rates are of: only 0 and 1, or -1 and "
+        "1, are read without"
     )

@@ -1,13 +1,14 @@
 """What each model of a set is judged on: quality, and gaps between groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.gaps import (
     LABEL_GAPS,
     SCORE_GAPS,
@@ -17,8 +18,9 @@ from rashomon_explorer.measures.fairness.gaps import (
     score_table,
 )
 from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
-from rashomon_explorer.measures.fairness.label_rates import Judged
+from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
 from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
+from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
 
@@ -54,6 +56,8 @@ class FairnessTask:
     metrics : tuple of str
     agg, method : str
     n_bins : int
+    left_out : dict
+        Metrics that were not asked for by name and are not defined for some group, and why.
     """
 
     task: str
@@ -64,6 +68,7 @@ class FairnessTask:
     agg: str
     method: str
     n_bins: int
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -97,7 +102,9 @@ class FairnessTask:
         elif positive is not None:
             raise ValueError(f"positive is for classes, and this is a regression: {positive!r}")
         found = Groups.of(groups, len(truth))
-        return cls(models.task, truth, found, code, names, agg, method, n_bins)
+        left_out = _not_defined(names, truth == code, found) if metrics is None else {}
+        names = tuple(name for name in names if name not in left_out)
+        return cls(models.task, truth, found, code, names, agg, method, n_bins, left_out)
 
     def table(self, scores: FloatArray) -> pd.DataFrame:
         """Quality and gaps of models with scores (n_models, n_rows[, n_classes])."""
@@ -127,6 +134,27 @@ class FairnessTask:
         return Judged(codes, self.truth.astype(np.uint8), self.positive)
 
 
+def need_curator(models: object, instead: str) -> None:
+    """Refuse what does not know which models lie inside.
+
+    Raises
+    ------
+    CuratorOnlyError
+        For a release.
+    TypeError
+        For something else.
+    """
+    if isinstance(models, ReleasedSet):
+        raise CuratorOnlyError(
+            "a release does not know which draws lie in the Rashomon set; on public rows "
+            f"{instead} tells it of all released draws"
+        )
+    if not isinstance(models, CuratorSet):
+        raise TypeError(
+            f"models must be a RashomonSet or PredictorSet, got {type(models).__name__}"
+        )
+
+
 def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str, ...]:
     known = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
     if metrics is not None:
@@ -136,6 +164,22 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
     return tuple(
         name for name in _USUAL[models.task] if name not in no_ratio and name not in no_chance
     )
+
+
+def _not_defined(
+    names: Sequence[str], positive: NDArray[np.bool_], groups: Groups
+) -> dict[str, str]:
+    """Metrics of labels that some group has no rows for, and which."""
+    truth = positive.astype(np.uint8)
+    nobody = Judged(np.empty((0, len(truth)), np.uint8), truth, 1)
+    reasons = {}
+    for name in names:
+        for rate in LABEL_GAPS.get(name, ()):
+            try:
+                LABEL_RATES[rate].cells(nobody, groups, rate)
+            except ValueError as error:
+                reasons[name] = str(error)
+    return reasons
 
 
 def _code(positive: Any, classes: tuple[Any, ...]) -> int:

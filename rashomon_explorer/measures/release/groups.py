@@ -40,7 +40,7 @@ class GroupSizes(Query):
         return Sensitivity(float(changed), math.sqrt(changed))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Counts (n_groups,)."""
+        """Return counts (n_groups,)."""
         return _counts(_group_codes(rows), len(rows.public.categories))
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
@@ -221,9 +221,7 @@ def _group_codes(rows: Rows) -> NDArray[np.intp]:
     return rows.groups
 
 
-def _counts(
-    codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None
-) -> FloatArray:
+def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None) -> FloatArray:
     """Rows (n_codes,) of each code, or their weights; those of −1 are left out."""
     kept = codes >= 0
     chosen = None if weights is None else weights[kept]

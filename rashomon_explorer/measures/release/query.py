@@ -79,9 +79,7 @@ class Query(ABC):
         """Return the exact vector.  Curator: not private."""
 
     @abstractmethod
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: Public
-    ) -> tuple[Statistic, ...]:
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
         """Released numbers, from the noisy vector alone."""
 
 
@@ -91,7 +89,7 @@ def overall(values: FloatArray, over: Over) -> FloatArray:
 
 
 def overall_widths(widths: FloatArray, over: Over) -> FloatArray:
-    """What one record moves of :func:`overall`, given what it moves of each draw's value.
+    """Bound what one record moves of :func:`overall` by what it moves of each draw's value.
 
     A mean moves by the mean. An extreme of values that each move by at most w moves by at most
     max w: |max a − max b| ≤ max |a − b|. So extremes over draws cost no more than one draw.

@@ -102,8 +102,9 @@ class Reliance(Query):
         else:
             names = [f"{self.over} reliance on {name}" for name in features]
         rise = _LIPSCHITZ[public.models.link](public)
-        most = overall_widths(np.minimum(1.0, rise) if public.models.link == "sign" else 2 * rise,
-                              self.over).ravel()
+        most = overall_widths(
+            np.minimum(1.0, rise) if public.models.link == "sign" else 2 * rise, self.over
+        ).ravel()
         return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
 
 

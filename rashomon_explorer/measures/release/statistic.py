@@ -69,7 +69,7 @@ class Measured:
     >>> from rashomon_explorer.measures.release.noise import GaussianNoise
     >>> share = Measured("ambiguity", -0.01, GaussianNoise(0.02), 0.0, 1.0, n_mean=400)
     >>> share.estimate, [round(end, 4) for end in share.interval()]
-    (0.0, [0.0, 0.0292])
+    (0.0, [0.0, 0.0392])
     """
 
     name: str
@@ -103,10 +103,15 @@ class Measured:
         return math.sqrt((mean - self.low) * (self.high - mean) / self.n_mean)
 
     def interval(self, confidence: float = _USUAL) -> Interval:
-        """Noisy value ± a quantile of the noise, clipped: clipping loses no coverage."""
+        """Estimate ± a quantile of the noise, clipped.
+
+        The value is in its range, so that the clipped estimate is no further from it than the
+        noisy one, and coverage is only gained. An interval around the noisy value may lie wholly
+        outside the range, and its clipped form would look like certainty.
+        """
         check_confidence(confidence)
         half = self.noise.quantile(confidence)
-        ends = (self.noisy - half, self.noisy + half)
+        ends = (self.estimate - half, self.estimate + half)
         return _clipped(ends, self.low, self.high)
 
 
@@ -186,7 +191,10 @@ class Rate:
         check_confidence(confidence)
         laplace = isinstance(self.excess_noise, LaplaceNoise)
         low, high = (self._box if laplace else self._fieller)(confidence)
-        return _clipped((0.5 + low, 0.5 + high), 0.0, 1.0)
+        # A set beyond 0 or 1 is moved along with the estimate as well, lest it shrink to a point.
+        moved = self.estimate - (0.5 + self.excess / self.size) if self.known else 0.0
+        ends = 0.5 + low + min(moved, 0.0), 0.5 + high + max(moved, 0.0)
+        return _clipped(ends, 0.0, 1.0)
 
     def _fieller(self, confidence: float) -> Interval:
         z = float(ndtri((1 + confidence) / 2))

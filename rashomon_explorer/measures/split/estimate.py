@@ -70,10 +70,10 @@ def jackknife(
     2 [-0.484, 4.48]
     """
     value = float(replicates[0])
-    variance = sum(_variance(replicates[1:][of]) for of in (drawn, ~drawn))
-    if math.isnan(value) or math.isnan(variance) or freedom < 1:
+    spread = sum(float(variance(replicates[1:][of])) for of in (drawn, ~drawn))
+    if math.isnan(value) or math.isnan(spread) or freedom < 1:
         return Estimate(value, -math.inf, math.inf)
-    half = float(stdtrit(freedom, 0.5 + level / 2)) * math.sqrt(variance)
+    half = float(stdtrit(freedom, 0.5 + level / 2)) * math.sqrt(spread)
     return Estimate(value, value - half, value + half)
 
 
@@ -90,8 +90,14 @@ def hit_interval(hits: int, n_draws: int, level: float) -> Estimate:
     return Estimate(hits / n_draws, low, float(upper_bound(hits, n_draws, failure)))
 
 
-def _variance(without: FloatArray) -> float:
+def variance(without: FloatArray) -> FloatArray:
+    """Jackknife's variance from the statistics without each unit, along the first axis."""
     if not len(without):
-        return 0.0
-    away = without - without.mean()
-    return float((len(without) - 1) / len(without) * (away @ away))
+        return np.zeros(without.shape[1:])
+    return (len(without) - 1) * without.var(axis=0)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that no interval has."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}")

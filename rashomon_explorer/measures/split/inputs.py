@@ -77,7 +77,7 @@ def given(
         chains = _chains(len(others), _n_chains(kept, reference_chains))
     uniform = HITS_ARE_UNIFORM[drawn.sampler]
     _refuse_unknown_width(hit, len(others), uniform)
-    every = np.concatenate([values, others])
+    every = np.concatenate([values, others]) if len(others) else values
     bounded = drawn.task == "classification"
     return Given(
         values=measure.prepare(every),
@@ -114,16 +114,17 @@ def _of_arrays(
             f"{', '.join(map(str, values.shape[1:]))}), got {others.shape}"
         )
     _refuse_unknown_width(hit, len(others), uniform=True)
-    every = np.concatenate([values, others])
+    every = np.concatenate([values, others]) if len(others) else values
     chains = _chains(len(others), reference_chains)
     return Given(measure.prepare(every), hit, chains, True, measure.most(every), True, 0.0)
 
 
 def _draws(models: CuratorSet) -> RashomonSet:
-    if not isinstance(models, RashomonSet) or models.sampler not in HITS_ARE_UNIFORM:
+    sampler = getattr(models, "sampler", "unknown")
+    if not isinstance(models, RashomonSet) or sampler not in HITS_ARE_UNIFORM:
         raise ValueError(
             f"models must be independent draws of one of the samplers {sorted(HITS_ARE_UNIFORM)}, "
-            f"got {models.sampler!r}: a mechanism is asked what it adds"
+            f"got {sampler!r}: a mechanism is asked what it adds"
         )
     if not models.as_drawn:
         raise ValueError(
@@ -165,7 +166,7 @@ def _n_chains(reference: RashomonSet, asked: int | None) -> int | None:
 
 
 def _chains(count: int, n_chains: int | None) -> NDArray[np.int_]:
-    """A sampler of chains gives one state of each in turn; without chains each is its own."""
+    """Chain of each model, one state of each in turn; without chains each is its own."""
     if n_chains is None:
         return np.arange(count)
     if count and not 2 <= n_chains <= count:

@@ -60,13 +60,14 @@ def split_of(
     least_hit_rate : float, default=0.0
         Proved for the mechanism, where something is.
     """
-    wide = int((~units.drawn).sum() + (units.hit.sum() if uniform else 0))
-    missed = _effective(units.weights[units.missed])
-    n_draws, freedom = int(units.drawn.sum()), wide - 1 if wide >= FEW else 0
+    layout = units.layout
+    wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
+    missed = _effective(layout.weights[layout.missed])
+    n_draws, freedom = int(layout.drawn.sum()), wide - 1 if wide >= FEW else 0
     noise = mixture.total - mixture.width
 
     def interval(replicates: FloatArray, freedom: float, level: float = level) -> Estimate:
-        return jackknife(replicates, units.drawn, level, freedom)
+        return jackknife(replicates, layout.drawn, level, freedom)
 
     total = interval(mixture.total, n_draws - 1)
     width = interval(mixture.width, freedom).clipped(0, most)
@@ -80,12 +81,14 @@ def split_of(
         if not uniform:
             inner = interval(mixture.values[0], n_draws - 1, half).clipped(0, most)
             apart = interval(mixture.values[0] - mixture.width, n_draws - 1, half)
-        hits = hit_interval(int(units.hit.sum()), n_draws, half)
+        hits = hit_interval(int(layout.hit.sum()), n_draws, half)
         missing = 1 - max(hits.low, least_hit_rate) ** 2
         found = _widest(float(noise[0]), missing, inner, apart, most)
         share = _share(found, outer)
         total = Estimate(
-            total.value, min(total.low, outer.low + found.low), max(total.high, outer.high + found.high)
+            total.value,
+            min(total.low, outer.low + found.low),
+            max(total.high, outer.high + found.high),
         )
     return Split(
         total=total.clipped(0, most),

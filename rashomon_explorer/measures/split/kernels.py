@@ -67,9 +67,11 @@ class Disagreement:
 
     def towards(self, values: NDArray[np.uint8], weights: FloatArray) -> FloatArray:
         """Weight of the models that label each row differently from each model."""
-        codes = range(int(values.max()) + 1)
-        votes = np.stack([weights @ (values == code) for code in codes])
-        return np.asarray(weights.sum() - votes[values, np.arange(values.shape[1])])
+        result = np.full(values.shape, float(weights.sum()))
+        for code in range(int(values.max()) + 1):
+            gives = values == code
+            np.subtract(result, weights @ gives, out=result, where=gives)
+        return result
 
 
 class ScoreVariance:

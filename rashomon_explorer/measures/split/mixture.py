@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.measures.split.units import Units
+from rashomon_explorer.measures.split.units import PairSums
 
 FloatArray = NDArray[np.float64]
 
@@ -22,12 +22,12 @@ class Mixture:
 
     Parameters
     ----------
-    pairs : ndarray of shape (3, 1 + n_units)
+    pairs : ndarray of shape (3, 1 + n_units, …)
         Share of the pairs with none, one and two models outside; m(m − 1), 2m(k − m) and
         (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
-    values : ndarray of shape (3, 1 + n_units)
+    values : ndarray of shape (3, 1 + n_units, …)
         The measure among these pairs; NaN where there are none.
-    width : ndarray of shape (1 + n_units,)
+    width : ndarray of shape (1 + n_units, …)
         The measure of the uniform law on the Rashomon set.
     """
 
@@ -36,18 +36,19 @@ class Mixture:
     width: FloatArray
 
     @classmethod
-    def of(cls, units: Units, uniform: bool) -> "Mixture":
+    def of(cls, units: PairSums, uniform: bool) -> "Mixture":
         """Split draws; reference models join the hits where those are ``uniform`` too."""
-        hit, reference = units.hit.astype(float), (~units.drawn).astype(float)
-        missed = units.missed * units.weights
+        layout = units.layout
+        hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
+        missed = layout.missed * layout.weights
         inside = hit + reference if uniform else hit
-        wide = inside if uniform else reference
         counts = (units.pairs(hit, hit), 2 * units.pairs(hit, missed), units.pairs(missed, missed))
         sides = ((inside, inside), (inside, missed), (missed, missed))
+        values = np.stack([_mean(units, *side) for side in sides])
         return cls(
             pairs=_ratio(np.stack(counts), np.sum(counts, axis=0)),
-            values=np.stack([_mean(units, *side) for side in sides]),
-            width=_mean(units, wide, wide),
+            values=values,
+            width=values[0] if uniform else _mean(units, reference, reference),
         )
 
     @property
@@ -66,7 +67,7 @@ class Mixture:
         return _product(self.pairs, self.values - self.width)
 
 
-def _mean(units: Units, first: FloatArray, second: FloatArray) -> FloatArray:
+def _mean(units: PairSums, first: FloatArray, second: FloatArray) -> FloatArray:
     return _ratio(units.total(first, second), units.pairs(first, second))
 
 

@@ -1,6 +1,7 @@
 """What the split found, in numbers, tables and words."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pandas as pd
 
@@ -42,7 +43,7 @@ class WidthOrNoise:
         Draws, those inside, and reference models.
     cross_check : float or None
         How far the width of the hits lies from that of the reference, in standard errors: beyond
-        3 the two do not describe one set.
+        3 the two do not describe one set. None without a reference, or with too few hits.
     guaranteed : bool
         Whether the draws carry a privacy guarantee.
 
@@ -50,6 +51,8 @@ class WidthOrNoise:
     --------
     width_or_noise : Which makes it.
     """
+
+    view: ClassVar[str] = CURATOR
 
     measure: str
     level: float

@@ -1,6 +1,7 @@
 """Independent units of models, and sums over pairs of them with each unit left out in turn."""
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,13 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Units:
-    """Draws and reference models as independent units: each draw, each model or chain.
+class Layout:
+    """Which models are one unit: each draw, each reference model, or each chain of them.
 
     Parameters
     ----------
-    sums : ndarray of shape (n_units, n_units)
-        Σ k(f, f') over the models of two units, 0 within a unit: a chain's own pairs are not
-        independent and never count.
+    unit : ndarray of int, shape (n_models,)
+        Unit of each model: draws are the first.
     sizes : ndarray of shape (n_units,)
         Models of each unit.
     hit, missed : ndarray of bool, shape (n_units,)
@@ -27,67 +27,106 @@ class Units:
         1 for all others.
     """
 
-    sums: FloatArray
+    unit: NDArray[np.int_]
     sizes: FloatArray
     hit: Mask
     missed: Mask
     weights: FloatArray
 
     @classmethod
-    def of(cls, matrix: FloatArray, inside: Mask, chains: NDArray[np.int_]) -> "Units":
-        """Units of pair differences among draws, the first models, and chains of a reference.
-
-        Parameters
-        ----------
-        matrix : ndarray of shape (n_models, n_models)
-        inside : ndarray of bool, shape (n_draws,)
-        chains : ndarray of int, shape (n_models − n_draws,)
-            Chain 0, 1, … of each reference model.
-        """
-        n_draws = len(inside)
-        unit = np.concatenate([np.arange(n_draws), n_draws + chains])
-        count = n_draws + (int(chains.max()) + 1 if len(chains) else 0)
-        member = np.zeros((count, len(matrix)))
-        member[unit, np.arange(len(matrix))] = 1
-        sums = member @ matrix @ member.T if len(chains) else matrix.copy()
-        np.fill_diagonal(sums, 0)
-        drawn = np.arange(count) < n_draws
-        hit = np.pad(inside, (0, count - n_draws))
-        return cls(sums, member.sum(axis=1), hit, drawn & ~hit, np.ones(count))
+    def of(cls, inside: Mask, chains: NDArray[np.int_]) -> "Layout":
+        """Draws, and the chain 0, 1, … of each reference model."""
+        unit = np.concatenate([np.arange(len(inside)), len(inside) + chains])
+        sizes = np.bincount(unit).astype(float)
+        hit = np.pad(inside, (0, len(sizes) - len(inside)))
+        missed = np.pad(~inside, (0, len(sizes) - len(inside)))
+        return cls(unit, sizes, hit, missed, np.ones(len(sizes)))
 
     @property
     def drawn(self) -> Mask:
         """Units that are draws."""
         return self.hit | self.missed
 
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the ordered pairs of models of different units, (1 + n_units,).
+
+        Of all units, and then without each; the arguments weigh the units, (n_units,), that the
+        two models come from.
+        """
+        return without_each(np.outer(self.sizes, self.sizes), first, second)
+
+
+class PairSums(Protocol):
+    """Sums over pairs of models, as :class:`Units` has them."""
+
+    @property
+    def layout(self) -> Layout:
+        """Return which models are one unit."""
+        ...
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the pairs, of all units and without each."""
+        ...
+
+    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Add up k over the pairs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Units:
+    """Pair sums of a mean over rows.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_units, n_units)
+        Σ k(f, f') over the models of two units. Within a unit nothing counts: models of one
+        chain are not independent.
+    layout : Layout
+    """
+
+    sums: FloatArray
+    layout: Layout
+
+    @classmethod
+    def of(cls, matrix: FloatArray, layout: Layout) -> "Units":
+        """Pair sums from differences k of every two models, (n_models, n_models)."""
+        member = np.zeros((len(layout.sizes), len(matrix)))
+        member[layout.unit, np.arange(len(matrix))] = 1
+        single = len(layout.sizes) == len(matrix)
+        return cls(matrix if single else member @ matrix @ member.T, layout)
+
     def only(self, of: Mask) -> "Units":
-        """Keep some units."""
-        each = (self.sizes, self.hit, self.missed, self.weights)
-        return Units(self.sums[np.ix_(of, of)], *(values[of] for values in each))
+        """Keep some units; their models' numbers go."""
+        old, unit = self.layout, np.arange(int(of.sum()))
+        layout = Layout(unit, old.sizes[of], old.hit[of], old.missed[of], old.weights[of])
+        return Units(self.sums[np.ix_(of, of)], layout)
 
     def reweighted(self, weights: FloatArray) -> "Units":
         """Give the draws outside other weights, (n_units,)."""
-        return replace(self, weights=np.where(self.missed, weights, 1.0))
+        old = self.layout
+        new = np.where(old.missed, weights, 1.0)
+        return replace(self, layout=replace(old, weights=new))
 
     def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Number of ordered pairs of models of different units, (1 + n_units,) as in ``total``."""
-        counts = np.outer(self.sizes, self.sizes)
-        np.fill_diagonal(counts, 0)
-        return _without_each(counts, first, second)
+        """Count the pairs, (1 + n_units,)."""
+        return self.layout.pairs(first, second)
 
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Σ of k over such pairs, of all units and then without each unit, (1 + n_units,).
-
-        Parameters
-        ----------
-        first, second : ndarray of shape (n_units,)
-            Weights of the units that the two models of a pair come from.
-        """
-        return _without_each(self.sums, first, second)
+        """Σ of k over pairs, of all units and then without each unit, (1 + n_units,)."""
+        return without_each(self.sums, first, second)
 
 
-def _without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    to_first, to_second = matrix @ first, matrix @ second
+def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Σ_{u≠v} first_u matrix_uv second_v of all units, and then without each, (1 + n_units,).
+
+    Examples
+    --------
+    >>> ones = np.ones(3)
+    >>> without_each(np.array([[9.0, 1, 2], [1, 9, 4], [2, 4, 9]]), ones, ones).tolist()
+    [14.0, 8.0, 4.0, 2.0]
+    """
+    own = np.diag(matrix)
+    to_first, to_second = matrix @ first - own * first, matrix @ second - own * second
     whole = first @ to_second
-    # Nothing stands on the diagonal, so that no pair is taken away twice.
     return np.concatenate([[whole], whole - first * to_second - second * to_first])

@@ -8,13 +8,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.groups import group_masks
-from rashomon_explorer.measures.split.estimate import hit_interval
+from rashomon_explorer.measures.split.estimate import check_level, hit_interval, variance
 from rashomon_explorer.measures.split.inputs import Given, given
 from rashomon_explorer.measures.split.intervals import Split, split_of
 from rashomon_explorer.measures.split.kernels import PairMeasure, get_pair_measure
 from rashomon_explorer.measures.split.mixture import PAIRS, Mixture
 from rashomon_explorer.measures.split.result import CURATOR, WidthOrNoise
-from rashomon_explorer.measures.split.units import Units
+from rashomon_explorer.measures.split.units import Layout, Units
 
 FloatArray = NDArray[np.float64]
 
@@ -85,15 +85,14 @@ def width_or_noise(
 
     Examples
     --------
-    >>> labels = [[0, 0], [0, 1], [0, 0], [1, 1], [1, 0], [0, 1], [1, 1]]
-    >>> found = width_or_noise(labels, inside=[True] * 5 + [False] * 2)
-    >>> round(found.total.value, 3), round(found.width.value, 3), round(found.noise.value, 3)
-    (0.571, 0.6, -0.029)
-    >>> found.parts["pairs"].round(3).tolist(), round(found.parts["noise"].sum(), 3)
-    ([0.476, 0.476, 0.048], -0.029)
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> found = width_or_noise(labels, inside=[True] * 40 + [False] * 20)
+    >>> print(found.share_of_noise)
+    0.537 [0.327, 0.748]
+    >>> found.parts["pairs"].round(3).tolist()
+    [0.441, 0.452, 0.107]
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)
@@ -118,12 +117,10 @@ def width_or_noise(
     )
 
 
-def units_of(
-    found: Given, measure: PairMeasure, rows: NDArray[np.bool_] | None = None
-) -> Units:
+def units_of(found: Given, measure: PairMeasure, rows: NDArray[np.bool_] | None = None) -> Units:
     """Units of some rows, or all."""
     values = found.values if rows is None else found.values[:, rows]
-    return Units.of(measure.matrix(values), found.inside, found.chains)
+    return Units.of(measure.matrix(values), Layout.of(found.inside, found.chains))
 
 
 def estimates(found: Given, units: Units, mixture: Mixture, level: float) -> Split:
@@ -166,30 +163,29 @@ def _by_group(
     found: Given, measure: PairMeasure, groups: ArrayLike | pd.Series, level: float
 ) -> pd.DataFrame:
     masks = group_masks(groups, found.values.shape[1])
-    table = {}
+    table: dict[Any, dict[str, float]] = {}
     for name, mask in masks.items():
         table[name] = {"rows": int(mask.sum())}
         if mask.any():
             units = units_of(found, measure, mask)
-            table[name] |= flat(estimates(found, units, Mixture.of(units, found.uniform), level))
-    frame = pd.DataFrame.from_dict(table, orient="index")
+            split = estimates(found, units, Mixture.of(units, found.uniform), level)
+            table[name].update(flat(split))
+    frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
     frame.index.name = "group"
     frame.attrs["view"] = CURATOR
     return frame
 
 
 def _cross_check(units: Units) -> float | None:
-    """Width of the hits less that of the reference, in standard errors."""
-    if units.drawn.all():
+    """Width of the hits less that of the reference, in standard errors; None if not known."""
+    drawn = units.layout.drawn
+    if drawn.all():
         return None
-    hits = Mixture.of(units.only(units.hit), uniform=True).width
-    reference = Mixture.of(units.only(~units.drawn), uniform=False).width
+    hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
+    reference = Mixture.of(units.only(~drawn), uniform=False).width
     apart, error = hits[0] - reference[0], math.hypot(_error(hits), _error(reference))
-    return float(apart / error) if error > 0 else math.nan
+    return float(apart / error) if error > 0 else None
 
 
 def _error(replicates: FloatArray) -> float:
-    without = replicates[1:]
-    if len(without) < 2:
-        return math.nan
-    return math.sqrt((len(without) - 1) * float(np.var(without)))
+    return math.sqrt(float(variance(replicates[1:])))

@@ -14,17 +14,17 @@ def sentence(found: "WidthOrNoise") -> str:
     """Say how much is the set's own and how much comes from the mechanism."""
     measure = PAIR_MEASURES[found.measure].in_words
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
+    if math.isnan(found.share_of_noise.value):
+        return f"The draws show no {measure}, and there is nothing to split; {misses}."
     return f"{_split(found, measure)}: {misses}.{_warned(found)}"
 
 
 def _split(found: "WidthOrNoise", measure: str) -> str:
     share, total = found.share_of_noise, f"{found.total.value:.3g}"
-    if math.isnan(share.value):
-        return f"The draws show no {measure}: there is nothing to split"
     if share.value < 0:
         return (
             f"The set alone has more {measure} ({found.width.value:.3g}) than these draws "
-            f"({total}), of which the mechanism takes {_percent(-share.value)} away {_ends(share)}"
+            f"({total}): the mechanism adds {_percent(share.value)} {_ends(share)}"
         )
     own = _percent(1 - share.value)
     return (
@@ -43,9 +43,13 @@ def _warned(found: "WidthOrNoise") -> str:
 
 
 def _ends(share: Estimate) -> str:
-    low = "−∞" if math.isinf(share.low) else f"{100 * share.low:.0f}".replace("-", "−")
-    return f"[{low}, {100 * share.high:.0f}]"
+    low = "−∞" if math.isinf(share.low) else _whole(share.low)
+    return f"[{low}, {_whole(share.high)}]"
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{_whole(share)} %"
+
+
+def _whole(share: float) -> str:
+    return f"{round(100 * share)}".replace("-", "−")

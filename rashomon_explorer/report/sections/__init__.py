@@ -7,6 +7,7 @@ from rashomon_explorer.report.sections import (
     coefficients,
     data,
     definitions,
+    fairness,
     importance,
     multiplicity,
     people,
@@ -18,19 +19,20 @@ from rashomon_explorer.report.sections import (
 from rashomon_explorer.report.sections.base import Section
 
 CURATOR: tuple[Section, ...] = (
-    Section("about", "What this is", "public", about.curator),
+    Section("about", "What this is", "internal", about.curator),
     Section("data", "The data", "curator", data.curator),
     Section("set", "The set", "curator", the_set.curator),
-    Section("privacy", "Budget and guarantee", "public", privacy.curator),
+    Section("privacy", "Budget and guarantee", "internal", privacy.curator),
     Section("plan", "The plan in words", "public", planning.plan),
     Section("certificates", "Certificates", "public", planning.certificates),
     Section("multiplicity", "How much the models differ", "curator", multiplicity.curator),
     Section("coefficients", "How far coefficients can move", "curator", coefficients.curator),
     Section("importance", "What the models rely on", "curator", importance.curator),
+    Section("fairness", "Group gaps over the set", "curator", fairness.curator),
     Section("people", "Who is affected", "curator", people.curator),
     Section("caveats", "What to be careful about", "public", caveats.curator),
     Section("definitions", "Definitions", "public", definitions.curator),
-    Section("reproduce", "How to make it again", "public", reproduce.curator),
+    Section("reproduce", "How to make it again", "internal", reproduce.curator),
 )
 
 RELEASE: tuple[Section, ...] = (

@@ -1,8 +1,11 @@
 """What the report is, and the two words it turns on."""
 
-from rashomon_explorer import __version__
+from importlib.metadata import version
+
 from rashomon_explorer.report.blocks import Block, Facts, Words
 from rashomon_explorer.report.material import Curator, Public, Release
+
+WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
 
 
 def curator(given: Curator) -> list[Block]:
@@ -41,7 +44,7 @@ def release(given: Release) -> list[Block]:
 def _file(given: Public) -> Facts:
     undated = "not stated, so that the same inputs give the same file"
     rows = [
-        ("Written by", f"rashomon-explorer {__version__}", "without any access to a network"),
+        ("Written by", WRITER, "without any access to a network"),
         ("Date", given.date or "–", "" if given.date else undated),
     ]
     if given.target:

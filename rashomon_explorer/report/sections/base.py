@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from rashomon_explorer.report.blocks import Block
 
-View = Literal["curator", "release", "public"]
+View = Literal["curator", "internal", "release", "public"]
 
 
 class Skip(Exception):
@@ -22,8 +22,8 @@ class Section:
     key : str
         Its address in the page.
     title : str
-    view : {"curator", "release", "public"}
-        Who may see it.
+    view : {"curator", "internal", "release", "public"}
+        Who may see it. Internal is what was not computed from rows, and yet is nobody else's.
     make : callable
         From the edition's material to blocks. May raise `Skip`.
     """

@@ -36,7 +36,7 @@ def release(given: Release) -> list[Block]:
         ("Rows are shortened to norm", number(models.row_norm), "declared, never learnt from rows"),
     ]
     if models.task == "classification":
-        facts.append(("Classes", ", ".join(models.class_names), "declared"))
+        facts.append(("Classes", ", ".join(models.class_names), "public"))
     else:
         low, high = models.target_bounds
         facts.append(("Targets are held between", f"{number(low)} and {number(high)}", "declared"))

@@ -1,5 +1,7 @@
 """What the models rely on: importance of each feature over the draws, and over the whole set."""
 
+from typing import cast
+
 from rashomon_explorer.measures import model_class_reliance
 from rashomon_explorer.plots import plot_class_reliance, plot_importance
 from rashomon_explorer.plots.tables import importance_table
@@ -16,11 +18,12 @@ _MOST_ROWS = 20_000
 
 def curator(given: Curator) -> list[Block]:
     """Show importances over the draws; with the problem, how far reliance can go in the set."""
-    models = need_linear(given)
+    need_linear(given)
     need_rows(given, targets=True)
+    models = cast(RashomonSet, given.members)
     blocks: list[Block] = [
         Words(
-            "How much a model's loss grows when a feature is shuffled. It says what the model "
+            "How much the loss of a model of the set grows when a feature is shuffled. It says what the model "
             "relies on, not what causes the target; of correlated features each may look "
             "unimportant because the other stands in for it."
         ),
@@ -32,11 +35,12 @@ def curator(given: Curator) -> list[Block]:
         ),
     ]
     if given.problem is not None:
-        blocks.append(_reliance(models, given.problem))
+        blocks.append(_reliance(given, given.problem))
     return blocks
 
 
-def _reliance(models: RashomonSet, problem: Problem) -> Block:
+def _reliance(given: Curator, problem: Problem) -> Block:
+    models = need_linear(given)
     names = models.feature_names[:-1]
     if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
         return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")

@@ -19,29 +19,40 @@ _CURVES = {
 }
 _POINTS = 12
 _EVERYONE = "all rows"
+_CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
+_STRAYS = (
+    "None of the draws lies in the Rashomon set. What follows is of all draws: it says what the "
+    "mechanism gave, and neither bounds nor estimates the set's multiplicity."
+)
 
 
 def curator(given: Curator) -> list[Block]:
     """Table of all measures, curves over the threshold, and the measures of each group."""
-    need_rows(given)
+    need_rows(given, inside=False)
     models = given.models
     if not np.isfinite(models.least):
         raise Skip("losses are not known, so that which models lie in the set is not")
     groups = None if given.groups is None else given.groups.to_numpy()
-    table = multiplicity_table(models, given.X, groups=groups)
+    inside = bool(given.members.n_draws)
+    table = multiplicity_table(models, given.X, groups=groups, inside_only=inside)
     whole = table[table["group"] == _EVERYONE]
     blocks: list[Block] = [
-        Words(
-            f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
-            f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. A lower bound only "
-            "grows with more models; exact values, where there are any, are marked."
-        ),
-        Table(_told(whole, given), "Multiplicity of the Rashomon set"),
-        _curves(given),
+        _counted(whole, models.psi) if inside else Words(_STRAYS, "warning"),
+        Table(_told(whole, given), _CAPTIONS[inside]),
     ]
+    if inside:
+        blocks.append(_curves(given))
     if groups is not None:
         blocks.append(_by_group(table, str(given.groups.name)))  # type: ignore[union-attr]
     return blocks
+
+
+def _counted(whole: pd.DataFrame, psi: float) -> Words:
+    return Words(
+        f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = {number(psi)}, on "
+        f"{int(whole['rows'].iloc[0]):,} rows. A lower bound only grows with more models; exact "
+        "values, where there are any, are marked."
+    )
 
 
 def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
@@ -52,8 +63,8 @@ def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
     if given.problem is not None and given.models.task == "classification":
         exact = exact_ambiguity(given.problem, given.models.psi, given.X)
         meaning = "share of rows whose label some model of the whole set flips"
-        ends = f"between {number(exact.lower, 4)} and {number(exact.upper, 4)}"
-        rows = {"ambiguity, exact": [exact.lower, f"exact: {ends}", meaning], **rows}
+        said = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
+        rows = {"ambiguity, exact": [exact.lower, said, meaning], **rows}
     columns = ["value", "what it is of the set", "definition"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("measure")

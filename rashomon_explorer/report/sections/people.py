@@ -18,9 +18,9 @@ def curator(given: Curator) -> list[Block]:
     """Show everybody's range, and the rows with the most disagreement."""
     need_rows(given)
     blocks: list[Block] = []
-    if isinstance(given.models, RashomonSet):
-        blocks.append(_everybody(given, given.models))
-    note = "Over all models of the report. Rows are counted from 0, as they were handed in."
+    if isinstance(given.members, RashomonSet):
+        blocks.append(_everybody(given, given.members))
+    note = "Over the models within ψ, where losses are known. Rows are counted from 0, as they were handed in."
     return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", note)]
 
 
@@ -34,7 +34,7 @@ def _everybody(given: Curator, models: RashomonSet) -> Plot:
 
 
 def _most_affected(given: Curator) -> pd.DataFrame:
-    models = given.models
+    models = given.members
     scores = models.scores(given.X)
     spread = scores if scores.ndim == 2 else scores.max(axis=-1)
     ranges = viable_prediction_range(spread)

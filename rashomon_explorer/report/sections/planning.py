@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from rashomon_explorer.plots import GTU, plot_plan, promises
+from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
 from rashomon_explorer.plots.tables import plan_table
 from rashomon_explorer.privacy import PathPlan, Plan, explain, gibbs_certificates, path_certificates
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
@@ -18,13 +18,15 @@ def plan(given: Any) -> list[Block]:
     """Explain the plan sentence by sentence, with its promises."""
     planned = _planned(given)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    if not given.models.guarantee.holds:
+        blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
     if isinstance(planned, PathPlan):
         return blocks
     rows = promises(planned, given.constants)
     frame = pd.DataFrame(
-        {"promised": [row.promised for row in rows], "theorem": [row.theorem for row in rows]},
+        {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
         index=pd.Index([row.name for row in rows], name="of exact draws"),
     )
     return [
@@ -71,7 +73,7 @@ def certificates(given: Any) -> list[Block]:
         index=pd.Index([one.name for one in found], name="certificate"),
     )
     note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
-    return [Table(frame, "Certificates of such draws, the best first", note)]
+    return [Table(frame, "Certificates of exact draws at these settings, the best first", note)]
 
 
 def _planned(given: Any) -> Plan:
@@ -79,6 +81,15 @@ def _planned(given: Any) -> Plan:
     if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
         raise Skip("these models were not drawn by an estimator: nothing was planned or promised")
     return planned
+
+
+def _bound(row: Promise) -> str:
+    """A bound rounded to the side on which it is still true."""
+    if row.missing:
+        return row.missing
+    scale, unit = (100, " %") if row.is_share else (1, "")
+    written = rounded_down if row.sense == "≥" else rounded_up
+    return f"{row.sense} {written(scale * row.bound)}{unit}"
 
 
 def _price(epsilon: float) -> str:
@@ -89,6 +100,10 @@ _EXACT = "exact"
 _ONE = (
     "What holds of these draws is the guarantee above, which names its theorem; the others bound "
     "the same settings and are no further prices."
+)
+_NOT_THESE = (
+    "This is what was planned for exact, private draws. Nothing is guaranteed of the models of this "
+    "report: their price buys no privacy."
 )
 _CHOSEN = (
     "This is what was planned for all draws. Some were chosen out since: what is said of the share "

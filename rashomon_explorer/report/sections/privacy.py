@@ -1,14 +1,24 @@
 """What the draws cost, what that means, and under which assumptions it holds."""
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import pandas as pd
 
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, running_epsilon
+from rashomon_explorer.privacy import (
+    Guarantee,
+    Ledger,
+    LedgerEntry,
+    adaptive_epsilon,
+    running_epsilon,
+)
 from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.material import Curator, Release
 
+Budget = tuple[float, float]
 _DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)
 SEEDED = (
     "The noise came from a known seed: this run is reproducible, not private. Whoever learns or "
@@ -55,7 +65,7 @@ def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
             "against its share of false alarms.",
             Table(table, "Trade-off between false alarms and misses"),
         ),
-        Items({f"Assumed {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
+        Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
         Words(_FLOATS, "note"),
     ]
 
@@ -72,48 +82,49 @@ def _planned_delta(models: object) -> float:
 
 
 def _charges(ledger: Ledger) -> Table:
-    entries = ledger.entries
+    entries, budget = ledger.entries(), ledger.budget
     frame = pd.DataFrame(
         {
             "when": [entry.when for entry in entries],
             "who": [entry.who for entry in entries],
             "what": [entry.note for entry in entries],
             "state": [entry.state for entry in entries],
-            "ε in total": _totals(ledger, [entry.counts for entry in entries]),
+            "ε in total": _totals(entries, budget),
         },
         index=pd.Index([entry.id for entry in entries], name="charge"),
     )
-    return Table(frame, "Ledger: every charge against the data", _budget(ledger))
+    return Table(frame, "Ledger: every charge against the data", _budget(budget))
 
 
 def _public_charges(ledger: Ledger) -> Table:
-    """Those that count, without names, times and remarks, which people write and none was paid for.
+    """Those that count, without names, times and remarks, which people write and nobody paid for.
 
     What a charge cost was settled before it read a row.
     """
-    totals = _totals(ledger, [entry.counts for entry in ledger.entries])
-    kept = [pair for pair in zip(ledger.entries, totals, strict=True) if pair[0].counts]
+    budget = ledger.budget
+    entries = [entry for entry in ledger.entries() if entry.counts]
     frame = pd.DataFrame(
         {
-            "notion": [entry.mechanism for entry, _ in kept],
-            "ε in total": [total for _, total in kept],
+            "notion": [entry.mechanism for entry in entries],
+            "ε in total": _totals(entries, budget),
         },
-        index=pd.Index([entry.id for entry, _ in kept], name="charge"),
+        index=pd.Index([entry.id for entry in entries], name="charge"),
     )
-    return Table(frame, "Ledger: what was spent on the data", _budget(ledger))
+    return Table(frame, "Ledger: what was spent on the data", _budget(budget))
 
 
-def _totals(ledger: Ledger, counts: list[bool]) -> list[str]:
-    delta = 0.0 if ledger.budget is None else ledger.budget[1]
-    running = running_epsilon([e.guarantee for e in ledger.entries if e.counts], delta)
-    places = [sum(counts[: place + 1]) for place in range(len(counts))]
-    return [rounded_up(running[place]) for place in places]
+def _totals(entries: Sequence[LedgerEntry], budget: Budget | None) -> list[str]:
+    """Total after each charge; one that was voided adds nothing."""
+    delta = 0.0 if budget is None else budget[1]
+    running = running_epsilon([entry.guarantee for entry in entries if entry.counts], delta)
+    counted = accumulate(int(entry.counts) for entry in entries)
+    return [rounded_up(running[count]) for count in counted]
 
 
-def _budget(ledger: Ledger) -> str:
-    if ledger.budget is None:
+def _budget(budget: Budget | None) -> str:
+    if budget is None:
         return "The ledger has no budget; totals are at δ = 0."
-    epsilon, delta = ledger.budget
+    epsilon, delta = budget
     return f"Budget: ε = {number(epsilon)} at δ = {number(delta)}; totals are rounded up."
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer import __version__
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.privacy import PathPlan, Plan
 from rashomon_explorer.report.blocks import Block, Code, Words
 from rashomon_explorer.report.material import Curator, Release
+from rashomon_explorer.report.sections.about import WRITER
 
 _ESTIMATORS = {
     ("logistic", "classification"): "RashomonClassifier",
@@ -39,7 +39,7 @@ def _told(given: Any, lines: list[str]) -> list[Block]:
     )
     if given.models.guarantee.seeded:
         noise = "The draws came from a known seed, which is not written here: with it they repeat."
-    return [Code([f"# rashomon-explorer {__version__}", *lines]), Words(noise, "note")]
+    return [Code([f"# {WRITER}", *lines]), Words(noise, "note")]
 
 
 def _estimator(given: Any, sampler: str) -> list[str]:

@@ -5,8 +5,8 @@ from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
 
 
-def need_rows(given: Curator, *, targets: bool = False) -> None:
-    """Raise `Skip` unless there are models, and rows to ask for their predictions.
+def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> None:
+    """Raise `Skip` unless there are models (inside ψ), and rows to ask for their predictions.
 
     Raises
     ------
@@ -15,6 +15,8 @@ def need_rows(given: Curator, *, targets: bool = False) -> None:
     """
     if not given.models.n_draws:
         raise Skip("the set holds no models")
+    if inside and not given.members.n_draws:
+        raise Skip(f"none of {given.models.n_draws} models lies in the Rashomon set")
     if not given.readable:
         raise Skip("no rows were handed in: report(path, X, y)")
     if targets and given.y is None:

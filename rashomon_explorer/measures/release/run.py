@@ -1,0 +1,262 @@
+"""Reserve, start, compute, add noise, commit: aggregates of private rows made public."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.measures.release.budget import Budget, Priced, price
+from rashomon_explorer.measures.release.catalogue import get_queries
+from rashomon_explorer.measures.release.noise import on_grid
+from rashomon_explorer.measures.release.query import Query
+from rashomon_explorer.measures.release.released import Answer, Released
+from rashomon_explorer.measures.release.secure import add_exactly, check_secure, secure_guarantee
+from rashomon_explorer.measures.release.table import Public, Rows
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.randomness import generator, noise_assumptions
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+
+FloatArray = NDArray[np.float64]
+
+_USUAL_DELTA = 1e-6
+
+
+def release(
+    models: RashomonSet | ReleasedSet,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    queries: Sequence[str | Query],
+    ledger: Ledger | str | PathLike[str] | None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    standard_error: float | Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
+    categories: Sequence[Any] = (),
+    random_state: int | None = None,
+    secure: bool = False,
+    note: str = "",
+) -> Released:
+    """Make aggregates of private rows public, with noise, charged to a ledger.
+
+    The draws are public once they are paid for, so that every aggregate is a function of the
+    rows with known models in it, and one record of n moves it by O(1/n) (each query's docstring
+    proves by how much). Gaussian or Laplace noise in proportion makes it differentially private.
+    The price is reserved before a row is read, and spent whatever happens from then on; the exact
+    values are never returned.
+
+    Parameters
+    ----------
+    models : ReleasedSet or RashomonSet
+        Draws with a guarantee. It is not charged again.
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted. Their number is public.
+    y : array-like of shape (n_rows,), optional
+        Labels or targets as the estimator was given them.
+    groups : array-like of shape (n_rows,), optional
+        Group of each row; with ``categories``.
+    queries : sequence of str or Query
+        Keys of ``QUERIES``, or queries with options.
+    ledger : Ledger, path or None
+        Where the price is charged. None has to be said: then only the returned guarantee
+        remembers that anything was spent.
+    epsilon, delta : float, optional
+        Budget of all queries together: Laplace noise at δ = 0, Gaussian noise otherwise.
+    rho, mu : float, optional
+        Budget in zCDP or Gaussian DP instead.
+    standard_error : float or mapping of str to float, optional
+        Instead of a budget: the standard deviation of the noise, for all queries or by name. The
+        price follows and is charged.
+    weights : mapping of str to float, optional
+        Share of the budget of each query, by name; equal by default.
+    categories : sequence, optional
+        Groups that are told apart, declared: which ones occur is not read off the rows. A row of
+        another group is counted in none.
+    random_state : int, optional
+        A seed, known to you: reproducible, and not private towards those who know it.
+    secure : bool, default=False
+        Whether noise is drawn exactly, in integers, by OpenDP (the extra ``[secure]``), so that
+        no bit of an answer tells more than its price (docs/floating-point.md). It has no seed;
+        Gaussian noise is then sold as zCDP, and ``mu`` is no budget.
+    note : str, default=""
+        For people, in the ledger.
+
+    Returns
+    -------
+    Released
+
+    Raises
+    ------
+    BudgetExceededError
+        If the ledger refuses; nothing was read and nothing was spent.
+    CuratorOnlyError
+        If the models carry no guarantee, or the rows were made with what was learnt from them.
+    TypeError
+        If ``models`` is not a set of linear draws.
+    ValueError
+        If a query is refused or does not suit the models, or a budget is out of range; nothing
+        was read. After the charge has started: if a row holds NaN or an unknown label. Then the
+        price stays spent, because the error itself was read off the rows.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 500, [1, 1, 0, 0] * 500
+    >>> fit = RashomonClassifier(n_draws=5, random_state=0).fit(X, y)
+    >>> models = fit.rashomon_set_.release()
+    >>> released = release(
+    ...     models, X, y, queries=["ambiguity", "least_loss"], epsilon=1.0, ledger=None,
+    ...     random_state=0,
+    ... )
+    >>> sorted(released.table().columns)[:4]
+    ['estimate', 'high', 'low', 'note']
+    >>> released.guarantee.pure_epsilon, released.guarantee.reproducible
+    (1.0, True)
+    """
+    public = _public(models, X, y, groups, categories)
+    asked = get_queries(queries)
+    for query in asked:
+        query.check(public)
+    budget = Budget(epsilon, delta, rho, mu, standard_error)
+    sensitivities = [query.sensitivity(public) for query in asked]
+    if secure:
+        check_secure(budget, random_state)
+    as_zcdp = secure or ledger is not None
+    priced, guarantee = price(asked, sensitivities, budget, weights, ledger=as_zcdp)
+    guarantee = secure_guarantee(guarantee) if secure else _with_source(guarantee, random_state)
+    run = _Run(asked, priced, public, secure)
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    charge = _reserve(book, guarantee, run, note)
+    if charge is not None:
+        charge.start()
+    answers = run.answers(Rows.read(public, X, y, groups), generator(random_state))
+    if charge is not None:
+        charge.commit()
+    return Released(
+        answers,
+        guarantee,
+        public.models.guarantee,
+        None if charge is None else charge.id,
+        public.n_rows,
+        public.n_draws,
+        _said_at(budget, book),
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    queries: tuple[Query, ...]
+    priced: tuple[Priced, ...]
+    public: Public
+    secure: bool
+
+    def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
+        """Compute every query, and let go of nothing that has no noise in it."""
+        return tuple(
+            self._answer(query, priced, query.compute(rows), rng)
+            for query, priced in zip(self.queries, self.priced, strict=True)
+        )
+
+    def _answer(
+        self, query: Query, priced: Priced, exact: FloatArray, rng: np.random.Generator
+    ) -> Answer:
+        noise = priced.noise
+        if self.secure:
+            noisy, noise = add_exactly(exact, query.sensitivity(self.public), noise)
+        else:
+            noisy = on_grid(exact + noise.draw(rng, len(exact)), noise)
+        return Answer(
+            query.name,
+            query.definition,
+            query.statistics(noisy, noise, self.public),
+            priced.share,
+            f"{noise.law}, scale {noise.scale:.4g}",
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, for the ledger."""
+        scales = {
+            query.name: {"noise": priced.noise.law, "scale": priced.noise.scale}
+            for query, priced in zip(self.queries, self.priced, strict=True)
+        }
+        return {"n": self.public.n_rows, "n_draws": self.public.n_draws, "queries": scales}
+
+
+def _public(
+    models: object,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    groups: ArrayLike | None,
+    categories: Sequence[Any],
+) -> Public:
+    """Everything that may be known before the charge has started: shapes, and no value."""
+    released = _paid(models)
+    leak = leak_of(X, y, groups)
+    if leak:
+        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
+    n_features = len(released.feature_names) - 1
+    shape = _shape(X)
+    if len(shape) != 2 or shape[1] != n_features or not shape[0]:
+        raise ValueError(f"X must have shape (n_rows, {n_features}), got {shape}")
+    for name, column in (("y", y), ("groups", groups)):
+        if column is not None and _shape(column) != shape[:1]:
+            raise ValueError(
+                f"{name} must hold one entry for each of {shape[0]} rows, got {_shape(column)}"
+            )
+    declared = tuple(categories)
+    if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
+        raise ValueError(
+            "groups and categories go together: declare every group once, categories=('a', 'b'); "
+            "which groups occur is not read off the rows"
+        )
+    return Public(released, shape[0], y is not None, groups is not None, declared)
+
+
+def _paid(models: object) -> ReleasedSet:
+    if isinstance(models, RashomonSet):
+        models = models.release()
+    if not isinstance(models, ReleasedSet):
+        raise TypeError(
+            f"release needs private draws, a ReleasedSet or RashomonSet, got "
+            f"{type(models).__name__}: others show the rows themselves"
+        )
+    if not models.guarantee.holds:
+        raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
+    if not models.n_draws:
+        raise ValueError("the set holds no models, so that there is nothing to measure")
+    return models
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    shape = getattr(values, "shape", None)
+    return tuple(np.shape(values) if shape is None else shape)
+
+
+def _with_source(guarantee: Guarantee, random_state: int | None) -> Guarantee:
+    if random_state is not None:
+        return guarantee.with_seed()
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
+
+
+def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) -> Charge | None:
+    if ledger is None:
+        return None
+    names = ", ".join(query.name for query in run.queries)
+    return ledger.reserve(guarantee, note=note or f"release: {names}", parameters=run.parameters())
+
+
+def _said_at(budget: Budget, ledger: Ledger | None) -> float:
+    """δ at which the price is said: the budget's own, or a usual one for Gaussian noise."""
+    if budget.is_pure or budget.delta:
+        return budget.delta
+    known = None if ledger is None else ledger.budget
+    return known[1] if known is not None and not math.isclose(known[1], 0.0) else _USUAL_DELTA

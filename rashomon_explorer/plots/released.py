@@ -1,0 +1,105 @@
+"""Released aggregates with their error bars, in a figure that may leave the building."""
+
+from html import escape
+
+import plotly.graph_objects as go
+
+from rashomon_explorer.measures.release import Answer, Released
+from rashomon_explorer.plots.text import number, percent, plural, short_name
+from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
+
+MOST_NUMBERS = 12
+"""Numbers of one query that are drawn; the figure says how many there are, the table has all."""
+
+_ROW = 26  # pixels a number
+_GAP = 46  # pixels between two queries, for the axis
+
+
+def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
+    """Plot released numbers with intervals that have the noise in them.
+
+    Parameters
+    ----------
+    released : Released
+        Paid for, hence public.
+    confidence : float, default=0.95
+        Of the intervals, for the rows that were read.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A strip a query, each on an axis of its own, under a green band with the price.
+
+    Raises
+    ------
+    TypeError
+        If given anything else: exact values go to no figure that may leave the building.
+    ValueError
+        If ``confidence`` is not between 0 and 1.
+    """
+    if not isinstance(released, Released):
+        raise TypeError(
+            "plot_released makes a figure that may leave the building and needs a Released, got "
+            f"{type(released).__name__}; make one with measures.release.release(...)"
+        )
+    counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
+    inner = _ROW * sum(counts) + _GAP * len(counts)
+    figure = new_figure(
+        "Released aggregates",
+        f"{percent(confidence)} intervals, noise included · {plural(released.n_rows, 'row')}, "
+        f"{plural(released.n_draws, 'draw')}",
+        height=inner + 120,
+    )
+    figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)
+    for row, answer in enumerate(released.answers, start=1):
+        _add_strip(figure, row, answer, confidence)
+    seed = " · known seed: not private" if released.guarantee.reproducible else ""
+    return add_band(figure, "release", f"released: paid with {released.price}{seed}")
+
+
+def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
+    shown = answer.statistics[:MOST_NUMBERS]
+    ends = [statistic.interval(confidence) for statistic in shown]
+    # A number that the noise hides has an interval and no dot: the bar hangs on its middle.
+    known = [s.estimate == s.estimate for s in shown]
+    at = [
+        s.estimate if dot else (low + high) / 2
+        for s, dot, (low, high) in zip(shown, known, ends, strict=True)
+    ]
+    hover = [
+        f"<b>{escape(s.name)}</b><br>{number(s.estimate)} ({number(low)} to {number(high)})"
+        f"<br>{escape(s.note or answer.definition)}"
+        for s, (low, high) in zip(shown, ends, strict=True)
+    ]
+    figure.add_scatter(
+        x=at,
+        y=list(range(len(shown))),
+        mode="markers",
+        name=answer.query,
+        showlegend=False,
+        marker={"size": 8, "color": BLUE, "opacity": [1.0 if dot else 0.0 for dot in known]},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [high - x for x, (_, high) in zip(at, ends, strict=True)],
+            "arrayminus": [x - low for x, (low, _) in zip(at, ends, strict=True)],
+            "color": BLUE,
+            "thickness": 1.6,
+            "width": 5,
+        },
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        row=row,
+        col=1,
+    )
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(shown))),
+        ticktext=[short_name(statistic.name) for statistic in shown],
+        range=[len(shown) - 0.5, -0.5],
+        row=row,
+        col=1,
+    )
+    left_out = len(answer.statistics) - len(shown)
+    title = answer.query if not left_out else f"{answer.query} · {left_out} more in the table"
+    figure.update_xaxes(title={"text": title}, row=row, col=1)

@@ -1,0 +1,201 @@
+"""How much of what draws disagree about is the set's own, and how much the mechanism's."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.measures import WidthOrNoise
+from rashomon_explorer.plots.text import number, percent, plural, short_name
+from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, SKY, curator_band, new_figure
+
+MOST_GROUPS = 20
+"""Groups that the figure shows at most, the largest first."""
+
+_EVERYONE = "all rows"
+_NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
+
+
+def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
+    """Plot the set's width and the mechanism's noise as one bar, for all rows and each group.
+
+    Parameters
+    ----------
+    found : WidthOrNoise
+        From ``measures.width_or_noise`` (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A bar a group, from 0 over the width to the total; whiskers are the intervals of the width
+        and of the noise, which starts at the width's value. Where the noise is below 0 its bar
+        runs back.
+
+    Raises
+    ------
+    TypeError
+        If given anything but a split.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.measures import width_or_noise
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> figure = plot_width_or_noise(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
+    >>> [trace.name for trace in figure.data]
+    ['the set', 'the mechanism']
+    """
+    if not isinstance(found, WidthOrNoise):
+        raise TypeError(
+            "plot_width_or_noise needs what measures.width_or_noise(models, X) returns, got "
+            f"{type(found).__name__}"
+        )
+    table, note = _rows(found)
+    figure = new_figure("Width or noise?", " · ".join(filter(None, [_told(found), note])))
+    _bar(figure, table, "width", np.zeros(len(table)), BLUE, "the set")
+    _bar(figure, table, "noise", table["width"].to_numpy(), ORANGE, "the mechanism")
+    names = [_name(label, rows) for label, rows in zip(table.index, table["rows"], strict=True)]
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": _NAMES[found.measure], "rangemode": "tozero"},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": np.arange(len(table)),
+            "ticktext": names,
+            "range": [-0.6, len(table) - 0.4],
+            "showgrid": False,
+        },
+        height=max(300, 170 + 44 * len(table)),
+    )
+    return curator_band(figure, guaranteed=found.guaranteed)
+
+
+def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
+    """Plot what a larger budget would leave of the noise.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From ``measures.noise_against_price`` (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The total with its interval over ε, above the set's width, which no budget takes away.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, or no price is finite.
+    """
+    missing = [name for name in ("epsilon", "total", "total_low", "width") if name not in table]
+    if missing:
+        raise ValueError(
+            f"table must have the columns of measures.noise_against_price, lacks {missing}"
+        )
+    shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
+    if shown.empty:
+        raise ValueError("table must hold at least one finite price")
+    figure = new_figure(
+        "What a larger budget would leave of the noise",
+        f"told from the draws bought at ε = {number(float(shown['epsilon'].iloc[0]))}",
+    )
+    x, width = shown["epsilon"], shown["width"]
+    edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=shown["total_low"], name="lower end", **edge)
+    figure.add_scatter(
+        x=x,
+        y=shown["total_high"],
+        name="upper end",
+        fill="tonexty",
+        fillcolor="rgba(230,159,0,0.22)",
+        **edge,
+    )
+    figure.add_scatter(
+        x=x,
+        y=shown["total"],
+        mode="lines+markers",
+        name="the draws",
+        line={"color": ORANGE, "width": 2},
+        hovertemplate="ε = %{x:.3g}: %{y:.4g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=x,
+        y=width,
+        mode="lines",
+        name="the set",
+        line={"color": BLUE, "width": 2, "dash": "dash"},
+        hovertemplate="the set's own: %{y:.4g}<extra></extra>",
+    )
+    figure.update_layout(
+        xaxis={"title": "total price ε of as many draws", "type": "log"},
+        yaxis={"title": "measure", "rangemode": "tozero"},
+    )
+    return curator_band(figure)
+
+
+def _rows(found: WidthOrNoise) -> tuple[pd.DataFrame, str]:
+    """All rows above, groups below, largest first, in the order in which bars are stacked."""
+    columns = ("total", "width", "noise")
+    every = {"rows": np.nan}
+    for name in columns:
+        estimate = getattr(found, name)
+        every |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    whole = pd.DataFrame([every], index=pd.Index([_EVERYONE], dtype=object))
+    if found.groups is None:
+        return whole, ""
+    known = found.groups[found.groups["rows"] > 0].sort_values("rows", ascending=False)
+    note = f"{MOST_GROUPS} largest of {len(known)} groups" if len(known) > MOST_GROUPS else ""
+    return pd.concat([known.iloc[:MOST_GROUPS][list(whole)].iloc[::-1], whole]), note
+
+
+def _told(found: WidthOrNoise) -> str:
+    misses = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')} missed"
+    share = found.share_of_noise
+    if not np.isfinite(share.value):
+        return f"all draws agree · {misses}"
+    low = "−∞" if np.isinf(share.low) else f"{100 * share.low:.0f}"
+    interval = f"[{low}, {100 * share.high:.0f}]"
+    return f"{100 * share.value:.0f} % {interval} is the mechanism's · {misses}"
+
+
+def _bar(
+    figure: go.Figure,
+    table: pd.DataFrame,
+    name: str,
+    base: np.ndarray,
+    colour: str,
+    label: str,
+) -> None:
+    value = table[name].to_numpy()
+    low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+    hover = [
+        f"<b>{escape(str(row))}</b><br>{label}: {number(at)}<br>interval: {number(least)} to "
+        f"{number(most)}<br>together: {number(total)}"
+        for row, at, least, most, total in zip(
+            table.index, value, low, high, table["total"], strict=True
+        )
+    ]
+    figure.add_bar(
+        orientation="h",
+        y=np.arange(len(table)),
+        base=base.astype(np.float32),
+        x=value.astype(np.float32),
+        width=0.5,
+        marker={"color": colour, "line": {"width": 0}},
+        # An end that is not known is not drawn; the hover says so.
+        error_x={
+            "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
+            "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),
+            "color": SKY if colour == BLUE else GREY,
+            "thickness": 1.6,
+        },
+        name=label,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _name(label: object, rows: float) -> str:
+    name = short_name(str(label))
+    return name if np.isnan(rows) else f"{name} ({rows:,.0f})"

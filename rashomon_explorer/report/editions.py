@@ -1,0 +1,181 @@
+"""The two editions: what each takes, and that neither takes more."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
+from rashomon_explorer.report.files import refuse_existing, write_text
+from rashomon_explorer.report.material import Bounds, curator_material, release_material
+from rashomon_explorer.report.page import Page
+from rashomon_explorer.report.sections import CURATOR, RELEASE
+
+_TITLE = "Rashomon set: "
+
+
+def curator_report(
+    models: CuratorSet,
+    path: str | PathLike[str],
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    problem: Problem | None = None,
+    ledger: Ledger | str | PathLike[str] | None = None,
+    bounds: Bounds | None = None,
+    target: str = "",
+    title: str = "",
+    date: str = "",
+    interactive: bool = True,
+    overwrite: bool = False,
+) -> Path:
+    """Write everything that is known of a set into one HTML file.
+
+    **Curator: computed from private rows, not private.** The file says so on every page, section
+    and figure, and its owner alone can read it. It needs no network and refuses any; each figure
+    has its numbers in a table. Sections for which something is missing are listed with the reason.
+
+    Parameters
+    ----------
+    models : CuratorSet
+        A `RashomonSet` or a `PredictorSet`; neither holds rows.
+    path : path-like
+        Usually ``"card.html"``.
+    X : array-like or DataFrame of shape (n_rows, n_features), optional
+        Rows as the models take them: scaled as for the draws. Left out for stored predictions.
+    y : array-like of shape (n_rows,), optional
+        Targets as the estimator was given them.
+    groups : array-like or Series of shape (n_rows,), optional
+        A sensitive attribute; a Series brings its name.
+    problem : Problem, optional
+        What was drawn from, as :func:`rashomon_explorer.measures.declared_problem` makes it again:
+        adds exact ranges, model class reliance and certificates.
+    ledger : Ledger or path-like, optional
+        Its charges are listed.
+    bounds : mapping of str to (float, float), optional
+        Declared range of each feature.
+    target : str, optional
+        What is predicted, in words.
+    title, date : str, optional
+        As they are to be printed. Without a date the same inputs give the same bytes.
+    interactive : bool, default=True
+        Whether the file brings the script that draws its figures, 4.7 MB. Without it there is no
+        script at all and the numbers stand in tables.
+    overwrite : bool, default=False
+        Whether a file that is already there may be replaced.
+
+    Returns
+    -------
+    pathlib.Path
+        Where it is.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file and ``overwrite`` is False.
+    TypeError
+        If given a `ReleasedSet`.
+    ValueError
+        If lengths differ, rows do not suit the models, or the problem is another one's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=9, epsilon=50.0, random_state=0).fit(X, y).rashomon_set_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = curator_report(models, folder + "/card.html", X, y, interactive=False)
+    ...     "computed from private rows" in path.read_text(encoding="utf-8")
+    True
+    """
+    place = refuse_existing(path, overwrite)
+    public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
+    material = curator_material(models, X, y, groups, problem, **public)
+    if X is not None and models.n_draws:
+        models.scores(X)  # rows that do not suit the models are the caller's error, not a gap
+    named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
+    html = Page(named, "curator", interactive).write(CURATOR, material)
+    write_text(place, html, public=False)
+    return place
+
+
+def release_report(
+    models: ReleasedSet,
+    path: str | PathLike[str],
+    *,
+    aggregates: Sequence[Any] = (),
+    constants: Constants | None = None,
+    domain: Domain | None = None,
+    ledger: Ledger | str | PathLike[str] | None = None,
+    bounds: Bounds | None = None,
+    target: str = "",
+    title: str = "",
+    date: str = "",
+    interactive: bool = True,
+    overwrite: bool = False,
+) -> Path:
+    """Write what may leave the building into one HTML file.
+
+    *Why nothing else can be in it.* The file is a function of this function's arguments: the
+    released draws with their guarantee and public plan, aggregates that carry a guarantee of their
+    own, and public settings. None of them holds a loss or a row, and so the file is post-processing
+    of what was paid for (Dwork and Roth 2014, Proposition 2.1). Two sets that differ in their
+    losses, best model, clipped share or acceptance alone give the same bytes. What you write into
+    ``title``, ``target`` or ``bounds`` is yours to keep public.
+
+    Parameters
+    ----------
+    models : ReleasedSet
+    path : path-like
+    aggregates : sequence, optional
+        Released values: each with ``table()``, a data frame, and a ``guarantee`` that holds.
+    constants : Constants, optional
+        Public constants of the problem, as an estimator's ``constants(n, d)`` gives them, for the
+        certificates.
+    domain : Domain, optional
+        The set of models that they are of.
+    ledger : Ledger or path-like, optional
+        Number, notion and total of each charge are listed; names, times and remarks are not.
+    bounds, target, title, date, interactive, overwrite
+        As in :func:`curator_report`.
+
+    Returns
+    -------
+    pathlib.Path
+        Where it is.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file and ``overwrite`` is False.
+    TypeError
+        If given anything but a `ReleasedSet`, or an aggregate without table or guarantee.
+    CuratorOnlyError
+        If an aggregate's guarantee does not hold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=9, epsilon=50.0).fit(X, y).rashomon_set_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = release_report(models.release(), folder + "/card.html", interactive=False)
+    ...     "no row was read" in path.read_text(encoding="utf-8").lower()
+    True
+    """
+    place = refuse_existing(path, overwrite)
+    public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
+    material = release_material(models, aggregates, constants=constants, domain=domain, **public)
+    named = title or f"{_TITLE}{models.n_draws:,} released models"
+    html = Page(named, "release", interactive).write(RELEASE, material)
+    write_text(place, html, public=True)
+    return place

@@ -1,0 +1,48 @@
+// Draws each figure from the JSON beside it, in the colours of the page, and again for paper.
+(() => {
+  const looks = JSON.parse(document.getElementById("looks").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const narrow = matchMedia("(max-width: 34rem)");
+  const paperWidth = 660;
+  const options = {
+    responsive: true,
+    displaylogo: false,
+    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
+  };
+  const drawn = [];
+
+  function look() {
+    return looks[dark.matches ? "dark" : "light"];
+  }
+
+  function draw(source) {
+    const place = document.getElementById(source.dataset.figure);
+    const figure = JSON.parse(source.textContent);
+    figure.layout.template = look();
+    figure.layout.dragmode = figure.layout.dragmode === "select" ? "zoom" : figure.layout.dragmode;
+    if (narrow.matches) {
+      figure.layout.margin = { ...figure.layout.margin, r: 10 };
+      options.displayModeBar = false;
+    }
+    return Plotly.newPlot(place, figure.data, figure.layout, options)
+      .then(() => drawn.push(place))
+      .catch((error) => {
+        place.textContent = "This figure could not be drawn; its numbers are in the table below.";
+        place.style.height = "auto";
+        console.error(error);
+      });
+  }
+
+  function redraw(changes) {
+    return Promise.all(drawn.map((place) => Plotly.relayout(place, changes)));
+  }
+
+  dark.addEventListener("change", () => redraw({ template: look() }));
+  addEventListener("beforeprint", () => redraw({ template: looks.light, width: paperWidth }));
+  addEventListener("afterprint", () => redraw({ template: look(), width: null, autosize: true }));
+
+  const sources = [...document.querySelectorAll("script[data-figure]")];
+  Promise.all(sources.map(draw)).then(() => {
+    document.body.dataset.figures = `${drawn.length} of ${sources.length}`;
+  });
+})();

@@ -1,0 +1,251 @@
+"""A release: charged before rows are read, never exact, and refused in words that help."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonSet
+from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError
+from rashomon_explorer.leaks import mark
+from rashomon_explorer.measures import ambiguity
+from rashomon_explorer.measures.release import (
+    REFUSED,
+    Excess,
+    GroupGaps,
+    Losses,
+    MultiplicityQuery,
+    SoftHits,
+    release,
+)
+from rashomon_explorer.plots import plot_released
+from tests.measures.release_cases import models_of, records_of, table_of
+
+MODELS = models_of()
+RNG = np.random.default_rng(0)
+N = 4_000
+X = RNG.uniform(-1, 1, (N, 2))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=N) > 0).astype(int)
+GROUPS = np.where(X[:, 1] + 0.3 * RNG.normal(size=N) > 0, "a", "b")
+EVERYTHING = ("ambiguity", "discrepancy", "range_width", "losses", "reliance", "selection_gap")
+
+
+class Unreadable:
+    """A table whose shape is known and whose values may not be looked at."""
+
+    shape = X.shape
+
+    def __array__(self, *_, **__):
+        raise AssertionError("rows were read")
+
+
+def _released(queries=EVERYTHING, models=MODELS, y=Y, **settings):
+    settings = {"epsilon": 1.0, "delta": 1e-6, "ledger": None, **settings}
+    if "groups" not in settings:
+        settings |= {"groups": GROUPS, "categories": ("a", "b")}
+    return release(models, settings.pop("X", X), y, queries=queries, **settings)
+
+
+def test_numbers_are_near_the_exact_ones_and_never_equal_to_them():
+    exact = ambiguity(MODELS.labels(X))
+    found = [_released(["ambiguity"])["ambiguity"] for _ in range(20)]
+    assert all(number.noisy != exact for number in found)
+    assert np.mean([number.noisy for number in found]) == pytest.approx(exact, abs=0.002)
+    assert 0 < found[0].standard_error < 0.002
+
+
+def test_all_queries_at_once():
+    models = models_of()
+    queries = [
+        *EVERYTHING,
+        Losses("least"),
+        GroupGaps("true_positive", over="mean"),
+        MultiplicityQuery("delta_ambiguity", tolerance=0.1),
+        Excess(radius=4.0),
+        SoftHits(width=0.05, radius=4.0, psi=0.5),
+    ]
+    released = _released(queries, models)
+    table = released.table(0.9)
+    assert (table["low"] <= table["estimate"]).all() and (table["estimate"] <= table["high"]).all()
+    assert table.groupby("query")["price_share"].first().sum() == pytest.approx(1.0)
+    assert released["inner hit rate"].estimate <= released["outer hit rate"].estimate + 0.01
+
+
+def test_a_release_is_charged_and_committed(tmp_path):
+    path = tmp_path / "rows.ledger"
+    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    released = _released(ledger=str(path))
+    (entry,) = ledger.entries()
+    assert released.charge == entry.id and entry.state == "committed"
+    assert ledger.spent() == pytest.approx(1.0)
+    assert set(entry.parameters["queries"]) == set(EVERYTHING)
+    assert released.price.startswith("ε = ")
+    again = _released(ledger=ledger, epsilon=0.5, delta=1e-6)
+    assert again.charge == 2 and ledger.spent() < 1.5
+
+
+def test_past_the_budget_nothing_is_read(tmp_path):
+    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=0.5, delta=1e-6)
+    with pytest.raises(BudgetExceededError):
+        _released(X=Unreadable(), ledger=ledger)
+    assert ledger.entries() == []
+    # The control: with a budget that suffices the rows are read, after the charge.
+    rich = Ledger.open(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
+    with pytest.raises(AssertionError, match="rows were read"):
+        _released(X=Unreadable(), ledger=rich)
+    assert [entry.state for entry in rich.entries()] == ["started"]
+    assert rich.spent() == pytest.approx(1.0)
+
+
+def test_what_fails_after_the_start_is_spent(tmp_path):
+    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    broken = X.copy()
+    broken[7, 0] = np.nan
+    with pytest.raises(ValueError, match="X holds NaN"):
+        _released(X=broken, ledger=ledger)
+    assert ledger.spent() == pytest.approx(1.0)
+
+
+def test_what_is_wrong_in_public_costs_nothing(tmp_path):
+    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    for settings in (
+        {"queries": ["hit_rate"]},
+        {"queries": ["ambiguity", "ambiguity"]},
+        {"y": Y[:-1]},
+        {"groups": None, "categories": (), "queries": ["selection_gap"]},
+        {"epsilon": None},
+    ):
+        with pytest.raises(ValueError):
+            _released(**{"X": Unreadable(), "ledger": ledger, **settings})
+    assert ledger.entries() == []
+
+
+def test_laplace_noise_is_pure():
+    released = _released(delta=0.0)
+    assert released.guarantee.pure_epsilon == 1.0
+    assert released.price == "ε = 1"
+    assert "Laplace" in released.to_dict()["answers"][0]["noise"]
+
+
+def test_a_seed_makes_it_reproducible_and_says_so():
+    first, second, third = (_released(random_state=seed) for seed in (1, 1, 2))
+    assert str(first) == str(second) != str(third)
+    assert first.guarantee.reproducible and not _released().guarantee.reproducible
+
+
+def test_a_release_reads_as_table_text_json_and_figure():
+    released = _released()
+    plain = json.loads(json.dumps(released.to_dict(), allow_nan=False))
+    assert plain["n_rows"] == N and len(plain["answers"]) == len(EVERYTHING)
+    assert "noisy" not in json.dumps(plain)
+    assert "ambiguity" in str(released) and "GDP" in str(released)
+    figure = plot_released(released)
+    assert figure.layout.meta["view"] == "release"
+    assert "released: paid with ε" in figure.layout.shapes[0].label.text
+    with pytest.raises(TypeError, match="needs a Released"):
+        plot_released(MODELS)
+    with pytest.raises(KeyError, match="no released number"):
+        released["ambiguty"]
+
+
+def test_small_groups_are_nan_with_a_reason():
+    groups = np.where(np.arange(N) < 2, "rare", GROUPS)
+    released = _released(
+        ["mean_selection_gap"], groups=groups, categories=("a", "b", "rare"), random_state=0
+    )
+    rare = released["selection rate in rare"]
+    assert math.isnan(rare.estimate) and rare.interval() == (0.0, 1.0)
+    assert "too" in rare.note or "hides" in rare.note
+    assert released.to_dict()["answers"][0]["values"][2]["estimate"] is None
+    assert not math.isnan(released["selection rate in a"].estimate)
+
+
+def test_group_gaps_find_the_gap():
+    labels = MODELS.labels(X)
+    rates = [labels[1][group == GROUPS].mean() for group in ("a", "b")]
+    gap = _released(["selection_gap"], epsilon=50.0)["selection rate gap of draw 1"]
+    assert gap.estimate == pytest.approx(abs(rates[0] - rates[1]), abs=0.01)
+    low, high = gap.interval()
+    assert low <= abs(rates[0] - rates[1]) <= high
+
+
+@pytest.mark.parametrize("link", ["sign", "softmax", "identity"])
+def test_other_links(link):
+    models = models_of(link)
+    rows, targets, groups = table_of(records_of(models))
+    queries = ["range_width", "losses", "reliance"]
+    released = release(
+        models, rows, targets, groups, categories=("a", "b"), queries=queries, mu=1.0, ledger=None
+    )
+    assert len(released.statistics) == 1 + 3 + 2
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_useful_bound_is_refused_with_a_reason(name):
+    with pytest.raises(ValueError, match=rf"{name} is not released: .*\. Ask for "):
+        _released([name])
+
+
+def test_models_without_a_guarantee_are_refused():
+    fit = RashomonClassifier(sampler="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
+    with pytest.raises(CuratorOnlyError, match="cannot be released"):
+        _released(models=fit.fit(X, Y).rashomon_set_)
+    theirs = RashomonSet.from_predictions(np.tile(Y, (2, 1)), Y)
+    with pytest.raises(TypeError, match="needs private draws"):
+        _released(models=theirs)
+
+
+def test_a_curators_set_is_taken_for_its_draws():
+    fit = RashomonClassifier(n_draws=3, row_norm=1.5, random_state=0).fit(X, Y)
+    assert _released(["ambiguity"], models=fit.rashomon_set_).n_draws == 3
+
+
+def test_rows_that_were_made_with_what_was_learnt_are_refused():
+    with pytest.raises(CuratorOnlyError, match="bounds were learnt"):
+        _released(X=mark(X.copy(), "bounds were learnt"))
+
+
+def test_frames_series_and_text_labels_are_taken():
+    from dataclasses import replace
+
+    models = replace(MODELS, classes=("no", "yes"))
+    frame = pd.DataFrame(X, columns=["x0", "x1"])
+    y = pd.Series(np.where(Y == 1, "yes", "no"))
+    released = _released(["losses", "base_rates"], models, X=frame, y=y)
+    assert released["share of yes"].estimate == pytest.approx(Y.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"queries": ["ambiguty"]}, "a query must be one of"),
+        ({"queries": []}, "got none"),
+        ({"queries": ["delta_ambiguity"]}, "needs options"),
+        ({"queries": [MultiplicityQuery("ambiguity", baseline=9)]}, "baseline must be a draw"),
+        ({"queries": [MultiplicityQuery("ambiguity", baseline=(1.0,))]}, "3 coefficients"),
+        ({"queries": [MultiplicityQuery("pattern_count")]}, "measure must be one of"),
+        ({"queries": ["losses"], "y": None}, "losses needs y="),
+        ({"queries": [Losses("median")]}, "over must be one of"),
+        ({"queries": [GroupGaps(over="largest")]}, "difference of ratios"),
+        ({"queries": [SoftHits(width=0.0, radius=4.0)]}, "width must be finite and > 0"),
+        ({"categories": ("a", "a")}, "declare every group once"),
+        ({"categories": ()}, "declare every group once"),
+        ({"X": X[:, :1]}, r"X must have shape \(n_rows, 2\)"),
+        ({"models": models_of(n_draws=1), "queries": ["ambiguity"]}, "at least 2 draws"),
+        ({"models": models_of("sign"), "queries": ["rashomon_capacity"]}, "sign link"),
+        ({"models": models_of("identity"), "queries": ["ambiguity"]}, "models for classification"),
+    ],
+)
+def test_bad_input_is_refused_in_words(settings, words):
+    with pytest.raises(ValueError, match=words):
+        _released(**settings)
+
+
+def test_a_public_model_may_be_the_baseline():
+    constant = (0.0, 0.0, -1.0)  # labels every row 0
+    query = MultiplicityQuery("ambiguity", baseline=constant)
+    found = _released([query], models_of(n_draws=1), epsilon=50.0)["ambiguity"]
+    assert found.estimate == pytest.approx(models_of(n_draws=1).labels(X).mean(), abs=0.01)
+    assert query.definition.endswith("a public model")

@@ -1,0 +1,76 @@
+"""The figures of width and noise: what they show, and whose they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import plots
+from rashomon_explorer.measures import noise_against_price, width_or_noise
+from rashomon_explorer.plots import width_or_noise as figures
+from rashomon_explorer.privacy import no_guarantee
+
+LABELS = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+MASK = [True] * 40 + [False] * 20
+
+
+def _trace(figure, name):
+    return next(trace for trace in figure.data if trace.name == name)
+
+
+def test_bars_stand_on_each_other_with_their_intervals():
+    found = width_or_noise(LABELS, inside=MASK, groups=["a", "b"])
+    figure = plots.plot_width_or_noise(found)
+    own, noise = _trace(figure, "the set"), _trace(figure, "the mechanism")
+    assert list(figure.layout.yaxis.ticktext) == ["b (1)", "a (1)", "all rows"]
+    np.testing.assert_allclose(np.asarray(noise.base, dtype=float), own.x)
+    assert own.x[-1] == pytest.approx(found.width.value)
+    assert noise.x[-1] == pytest.approx(found.noise.value)
+    assert own.x[1] + noise.x[1] == pytest.approx(found.groups.loc["a", "total"])
+    assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
+    assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
+    assert "54 % [33, 75] is the mechanism's · 33% of 60 draws missed" in figure.layout.title.text
+    assert figure.layout.meta["view"] == "curator"
+
+
+def test_it_is_the_curators_and_takes_nothing_else(models, rows):
+    found = width_or_noise(models, rows.X)
+    assert plots.plot_width_or_noise(found).layout.meta["view"] == "curator"
+    for other in (models, models.release()):
+        with pytest.raises(TypeError, match=r"needs what measures.width_or_noise\(models, X\) ret"):
+            plots.plot_width_or_noise(other)
+    unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))
+    found = width_or_noise(unprotected, rows.X)
+    assert plots.plot_width_or_noise(found).layout.meta["view"] == "none"
+
+
+def test_few_misses_and_agreement_are_drawn_without_infinite_whiskers():
+    scores = np.arange(40.0)[:, None] % 3
+    unknown = width_or_noise(scores, measure="score_variance", inside=[True] * 40)
+    assert unknown.noise.high == np.inf
+    noise = _trace(plots.plot_width_or_noise(unknown), "the mechanism")
+    assert noise.error_x.array[0] == 0
+    assert "not" not in noise.hovertext[0]
+    assert "∞" in noise.hovertext[0]
+    agreed = width_or_noise([[1, 0]] * 20, inside=[True] * 20)
+    assert "all draws agree" in plots.plot_width_or_noise(agreed).layout.title.text
+
+
+def test_many_groups_are_cut_in_words_and_names_are_no_markup(monkeypatch):
+    monkeypatch.setattr(figures, "MOST_GROUPS", 1)
+    found = width_or_noise(LABELS, inside=MASK, groups=["<b>a</b>", "c"])
+    figure = plots.plot_width_or_noise(found)
+    assert "1 largest of 2 groups" in figure.layout.title.text
+    assert not any("<b>" in name for name in figure.layout.yaxis.ticktext)
+
+
+def test_a_larger_price_is_drawn_down_to_the_width(models, rows):
+    table = noise_against_price(models, rows.X, [20.0, 80.0, np.inf])
+    figure = plots.plot_noise_against_price(table)
+    assert list(_trace(figure, "the draws").x) == [20.0, 80.0]
+    np.testing.assert_allclose(_trace(figure, "the set").y, table["width"].iloc[:2])
+    assert figure.layout.meta["view"] == "curator"
+    with pytest.raises(ValueError, match=r"lacks \['width'\]"):
+        plots.plot_noise_against_price(table.drop(columns="width"))
+    with pytest.raises(ValueError, match="at least one finite price"):
+        plots.plot_noise_against_price(table.iloc[2:])

@@ -1,0 +1,115 @@
+"""A set with everything a report can show, and what reads a report back."""
+
+import base64
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.measures import declared_problem
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes, and whether every one is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.balanced = True
+        self.feed(text)
+        self.close()
+        self.balanced = self.balanced and not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.balanced = self.balanced and bool(self.open) and self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.found if name == tag]
+
+
+def figures_of(text: str) -> list[dict[str, Any]]:
+    pattern = r'<script type="application/json" data-figure="[^"]*">(.*?)</script>'
+    return [json.loads(found) for found in re.findall(pattern, text, re.DOTALL)]
+
+
+def numbers_of(value: Any) -> list[float]:
+    """Every number of a figure, those in Plotly's packed arrays too."""
+    if isinstance(value, dict):
+        if "bdata" in value:
+            packed = base64.b64decode(value["bdata"])
+            return np.frombuffer(packed, dtype=value["dtype"]).astype(float).tolist()
+        return [number for part in value.values() for number in numbers_of(part)]
+    if isinstance(value, list):
+        return [number for part in value for number in numbers_of(part)]
+    if isinstance(value, str):
+        return [float(found) for found in re.findall(r"\d+\.\d+(?:e-?\d+)?", value)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def words_of(text: str) -> str:
+    """What a reader sees, without scripts and styles."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]*>", " ", bare))
+
+
+@pytest.fixture(scope="session")
+def rows() -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-0.5, 0.5, (240, 3)), columns=["age", "debt", "income"])
+    y = (X["age"] + 0.5 * X["debt"] + 0.25 * rng.normal(size=240) > 0).to_numpy().astype(int)
+    return X, y, pd.Series(np.where(rng.random(240) < 0.4, "north", "south"), name="region")
+
+
+@pytest.fixture(scope="session")
+def fitted(rows: Any) -> RashomonClassifier:
+    X, y, _ = rows
+    clf = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=12, ridge=0.01, random_state=0)
+    return clf.fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def models(fitted: RashomonClassifier) -> Any:
+    found = fitted.rashomon_set_
+    assert found.inside().n_draws >= 2
+    return found
+
+
+@pytest.fixture(scope="session")
+def problem(fitted: RashomonClassifier, rows: Any) -> Any:
+    return declared_problem(fitted, *rows[:2])
+
+
+@pytest.fixture(scope="session")
+def curator_text(
+    models: Any, rows: Any, problem: Any, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    X, y, groups = rows
+    place = tmp_path_factory.mktemp("reports") / "card.html"
+    return read(models.report(place, X, y, groups=groups, problem=problem))
+
+
+@pytest.fixture(scope="session")
+def release_text(models: Any, fitted: Any, rows: Any, tmp_path_factory: Any) -> str:
+    place = tmp_path_factory.mktemp("releases") / "card.html"
+    constants = fitted.constants(*rows[0].shape)
+    return read(models.release().report(place, constants=constants, domain=Ball(fitted.radius)))
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
