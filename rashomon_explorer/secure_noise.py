@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,8 +66,6 @@ class SecureNoise(ABC):
     scale: float
     grid: float | None = None
 
-    measure: ClassVar[str]
-
     def __post_init__(self) -> None:
         """Refuse numbers for which nothing is proved."""
         check_count(size=self.size)
@@ -117,7 +115,7 @@ class SecureNoise(ABC):
     @property
     def measured(self) -> float:
         """OpenDP's privacy map of the mechanism that runs, at most ``price``."""
-        return float(self._mechanism[1].map(self.sensitivity))
+        return float(self._mechanism[1].map(float(self.sensitivity)))
 
     def release(self, values: ArrayLike) -> FloatArray:
         """Values with fresh noise.
@@ -148,14 +146,14 @@ class SecureNoise(ABC):
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
         drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (made := self._made(drawn)).map(self.sensitivity) > self.price:
+        while (made := self._made(drawn)).map(float(self.sensitivity)) > self.price:
             drawn *= _ULPS
         return drawn, made
 
     def _made(self, scale: float) -> Any:
         domains, metrics = (_opendp(name) for name in ("domains", "metrics"))
-        domain = domains.vector_domain(domains.atom_domain(T=float, nan=False), size=self.size)
-        return self._maker(domain, metrics, scale)
+        numbers = domains.atom_domain(T=float, nan=False)
+        return self._maker(domains.vector_domain(numbers, size=int(self.size)), metrics, scale)
 
     @abstractmethod
     def _maker(self, domain: Any, metrics: Any, scale: float) -> Any: ...

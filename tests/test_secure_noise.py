@@ -216,6 +216,10 @@ class TestRefusals:
         opendp.mod.disable_features("contrib")
         opendp.mod.enable_features(*before)
 
+    def test_whole_numbers_are_numbers(self):
+        noise = SecureLaplace(size=np.int64(2), sensitivity=1, scale=np.float32(2), grid=1)
+        assert noise.measured <= 0.5 and noise.release([0, 1]).shape == (2,)
+
     def test_two_with_other_numbers_are_two(self):
         noise = SecureGaussian(size=1, sensitivity=1.0, scale=1.0)
         wider = dataclasses.replace(noise, scale=2.0)

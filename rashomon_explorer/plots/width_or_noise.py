@@ -5,10 +5,13 @@ from html import escape
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from rashomon_explorer.measures import WidthOrNoise
 from rashomon_explorer.plots.text import number, percent, plural, short_name
-from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, SKY, curator_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
+
+FloatArray = NDArray[np.float64]
 
 MOST_GROUPS = 20
 """Groups that the figure shows at most, the largest first."""
@@ -43,7 +46,7 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
     >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
     >>> figure = plot_width_or_noise(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
     >>> [trace.name for trace in figure.data]
-    ['the set', 'the mechanism']
+    ['the set', 'the mechanism', 'interval of the width', 'interval of the noise']
     """
     if not isinstance(found, WidthOrNoise):
         raise TypeError(
@@ -52,8 +55,11 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
         )
     table, note = _rows(found)
     figure = new_figure("Width or noise?", " · ".join(filter(None, [_told(found), note])))
-    _bar(figure, table, "width", np.zeros(len(table)), BLUE, "the set")
-    _bar(figure, table, "noise", table["width"].to_numpy(), ORANGE, "the mechanism")
+    nothing, width = np.zeros(len(table)), table["width"].to_numpy()
+    _bar(figure, table, "width", nothing, BLUE, "the set")
+    _bar(figure, table, "noise", width, ORANGE, "the mechanism")
+    _whiskers(figure, table, "width", nothing, 0.12)
+    _whiskers(figure, table, "noise", width, -0.12)
     names = [_name(label, rows) for label, rows in zip(table.index, table["rows"], strict=True)]
     figure.update_layout(
         barmode="overlay",
@@ -128,10 +134,19 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         hovertemplate="the set's own: %{y:.4g}<extra></extra>",
     )
     figure.update_layout(
-        xaxis={"title": "total price ε of as many draws", "type": "log"},
-        yaxis={"title": "measure", "rangemode": "tozero"},
+        xaxis={
+            "title": "total price ε of as many draws",
+            "type": "log",
+            "tickmode": "array",
+            "tickvals": x,
+            "ticktext": [number(float(price)) for price in x],
+        },
+        yaxis={
+            "title": _NAMES.get(table.attrs.get("measure", ""), "measure"),
+            "rangemode": "tozero",
+        },
     )
-    return curator_band(figure)
+    return curator_band(figure, guaranteed=table.attrs.get("guaranteed", True))
 
 
 def _rows(found: WidthOrNoise) -> tuple[pd.DataFrame, str]:
@@ -156,14 +171,14 @@ def _told(found: WidthOrNoise) -> str:
         return f"all draws agree · {misses}"
     low = "−∞" if np.isinf(share.low) else f"{100 * share.low:.0f}"
     interval = f"[{low}, {100 * share.high:.0f}]"
-    return f"{100 * share.value:.0f} % {interval} is the mechanism's · {misses}"
+    return f"{100 * share.value:.0f}% {interval} is the mechanism's · {misses}"
 
 
 def _bar(
     figure: go.Figure,
     table: pd.DataFrame,
     name: str,
-    base: np.ndarray,
+    base: FloatArray,
     colour: str,
     label: str,
 ) -> None:
@@ -183,16 +198,34 @@ def _bar(
         x=value.astype(np.float32),
         width=0.5,
         marker={"color": colour, "line": {"width": 0}},
-        # An end that is not known is not drawn; the hover says so.
-        error_x={
-            "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
-            "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),
-            "color": SKY if colour == BLUE else GREY,
-            "thickness": 1.6,
-        },
         name=label,
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _whiskers(
+    figure: go.Figure, table: pd.DataFrame, name: str, base: FloatArray, up: float
+) -> None:
+    """Intervals after all bars, or the next bar would hide half of each; one above the other."""
+    value = table[name].to_numpy()
+    low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+    figure.add_scatter(
+        x=(base + value).astype(np.float32),
+        y=np.arange(len(table)) + up,
+        mode="markers",
+        marker={"size": 5, "color": GREY},
+        # An end that is not known is not drawn; the bar's hover says so.
+        error_x={
+            "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
+            "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),
+            "color": GREY,
+            "thickness": 1.8,
+            "width": 3,
+        },
+        name=f"interval of the {name}",
+        showlegend=False,
+        hoverinfo="skip",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a section is made of; each block writes itself as HTML and escapes every word it is given."""
+"""What a section is made of; each block writes itself as HTML and escapes every word in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

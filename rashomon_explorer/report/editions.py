@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
+from rashomon_explorer.measures.release import Released
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.report.files import refuse_existing, write_text
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.page import Page
@@ -21,7 +22,7 @@ _TITLE = "Rashomon set: "
 
 
 def curator_report(
-    models: CuratorSet,
+    models: RashomonSet | PredictorSet,
     path: str | PathLike[str],
     X: Any = None,
     y: ArrayLike | None = None,
@@ -44,8 +45,8 @@ def curator_report(
 
     Parameters
     ----------
-    models : CuratorSet
-        A `RashomonSet` or a `PredictorSet`; neither holds rows.
+    models : RashomonSet or PredictorSet
+        Neither holds rows.
     path : path-like
         Usually ``"card.html"``.
     X : array-like or DataFrame of shape (n_rows, n_features), optional
@@ -111,7 +112,7 @@ def release_report(
     models: ReleasedSet,
     path: str | PathLike[str],
     *,
-    aggregates: Sequence[Any] = (),
+    aggregates: Sequence[Released] = (),
     constants: Constants | None = None,
     domain: Domain | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
@@ -135,8 +136,8 @@ def release_report(
     ----------
     models : ReleasedSet
     path : path-like
-    aggregates : sequence, optional
-        Released values: each with ``table()``, a data frame, and a ``guarantee`` that holds.
+    aggregates : sequence of Released, optional
+        What :func:`rashomon_explorer.measures.release.release` made of the rows.
     constants : Constants, optional
         Public constants of the problem, as an estimator's ``constants(n, d)`` gives them, for the
         certificates.
@@ -157,7 +158,7 @@ def release_report(
     FileExistsError
         If there is a file and ``overwrite`` is False.
     TypeError
-        If given anything but a `ReleasedSet`, or an aggregate without table or guarantee.
+        If given anything but a `ReleasedSet` and `Released` aggregates.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
 

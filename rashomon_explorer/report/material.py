@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.measures.release import Released
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 
 Bounds = Mapping[str, tuple[float, float]]
+AnySet = RashomonSet | PredictorSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class Curator(Public):
 
     Parameters
     ----------
-    models : CuratorSet
+    models : RashomonSet or PredictorSet
     X : array-like or DataFrame of shape (n_rows, n_features), optional
         Rows as the models take them.
     y : ndarray of shape (n_rows,), optional
@@ -67,9 +69,9 @@ class Curator(Public):
         What was drawn from, for exact ranges.
     """
 
-    models: CuratorSet
+    models: AnySet
     X: Any = None
-    y: NDArray[Any] | None = None
+    y: Any = None
     groups: "pd.Series[Any] | None" = None
     problem: Problem | None = None
 
@@ -79,7 +81,7 @@ class Curator(Public):
         return self.X is not None or self.models.sampler == "stored predictions"
 
     @cached_property
-    def members(self) -> CuratorSet:
+    def members(self) -> AnySet:
         """The models within ψ, where losses tell which they are; otherwise all."""
         if not self.models.n_draws or not np.isfinite(self.models.least):
             return self.models
@@ -95,16 +97,15 @@ class Release(Public):
     Parameters
     ----------
     models : ReleasedSet
-    aggregates : tuple
-        Values with ``table()`` and a ``guarantee``.
+    aggregates : tuple of Released
     """
 
     models: ReleasedSet
-    aggregates: tuple[Any, ...] = ()
+    aggregates: tuple[Released, ...] = ()
 
 
 def curator_material(
-    models: CuratorSet,
+    models: AnySet,
     X: Any,
     y: ArrayLike | None,
     groups: ArrayLike | None,
@@ -120,7 +121,7 @@ def curator_material(
     ValueError
         If lengths differ, or the problem is not the one of the set.
     """
-    if not isinstance(models, CuratorSet):
+    if not isinstance(models, AnySet):
         raise TypeError(
             f"the curator's edition needs a RashomonSet, got {type(models).__name__}; a "
             "ReleasedSet goes to release_report"
@@ -134,13 +135,13 @@ def curator_material(
     return Curator(models=models, X=X, y=targets, groups=split, problem=problem, **_tidy(public))
 
 
-def release_material(models: ReleasedSet, aggregates: Sequence[Any], **public: Any) -> Release:
+def release_material(models: ReleasedSet, aggregates: Sequence[Released], **public: Any) -> Release:
     """Check that everything handed in was paid for.
 
     Raises
     ------
     TypeError
-        If ``models`` is no release, or an aggregate has no table or guarantee.
+        If ``models`` is no release, or an aggregate something else.
     CuratorOnlyError
         If an aggregate carries no guarantee that holds.
     """
@@ -150,14 +151,13 @@ def release_material(models: ReleasedSet, aggregates: Sequence[Any], **public: A
             "RashomonSet first"
         )
     for place, value in enumerate(aggregates):
-        guarantee = getattr(value, "guarantee", None)
-        if not (isinstance(guarantee, Guarantee) and callable(getattr(value, "table", None))):
+        if type(value) is not Released:
             raise TypeError(
-                f"aggregates[{place}] must be a released value, with table() and a guarantee, got "
+                f"aggregates[{place}] must be what measures.release.release returns, got "
                 f"{type(value).__name__}"
             )
-        if not guarantee.holds:
-            raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {guarantee}")
+        if not value.guarantee.holds:
+            raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {value.guarantee}")
     return Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
 
 
@@ -191,7 +191,7 @@ def _count(groups: "pd.Series[Any] | None") -> int | None:
     return None if groups is None else len(groups)
 
 
-def _check_problem(models: CuratorSet, problem: Problem) -> None:
+def _check_problem(models: AnySet, problem: Problem) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(
             f"problem must be a Problem, as declared_problem(estimator, X, y) makes it, got "

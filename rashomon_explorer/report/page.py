@@ -77,7 +77,7 @@ class Page:
         )
 
     def _check(self, section: Section, block: Block) -> None:
-        """Keep a curator's figure out of a release, and unmarked ones out of a curator's section."""
+        """Keep a curator's figure out of a release, and an unmarked one out of a curator's."""
         view = getattr(block, "view", None) if isinstance(block, Plot) else None
         private = view in _CURATOR_VIEWS or section.view in ("curator", "internal")
         if self.edition == "release" and private:
@@ -90,7 +90,9 @@ class Page:
         contents = "".join(
             f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections
         )
-        looks = f'<script type="application/json" id="looks">{json_for_script(templates())}</script>'
+        looks = (
+            f'<script type="application/json" id="looks">{json_for_script(templates())}</script>'
+        )
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">'
@@ -98,7 +100,8 @@ class Page:
             '<meta name="color-scheme" content="light dark"><meta name="referrer" '
             f'content="no-referrer"><title>{escape(self.title)}</title>'
             f"<style>{_shipped('report.css')}</style></head>"
-            f'<body class="{self.edition}"><p class="banner" role="note">{BANNERS[self.edition]}</p>'
+            f'<body class="{self.edition}">'
+            f'<p class="banner" role="note">{BANNERS[self.edition]}</p>'
             f'<header><h1>{escape(self.title)}</h1></header><nav aria-label="Contents"><ol>'
             f"{contents}</ol></nav><main>{body}</main>{looks if scripts else ''}"
             f"{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n"
@@ -120,8 +123,8 @@ def _policy(scripts: Sequence[str]) -> str:
     hashes = [hashlib.sha256(script.encode()).digest() for script in scripts]
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes) or "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 

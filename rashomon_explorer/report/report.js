@@ -4,6 +4,8 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const narrow = matchMedia("(max-width: 34rem)");
   const paperWidth = 660;
+  const lettersALine = 54;
+  const lineHeight = 15;
   const options = {
     responsive: true,
     displaylogo: false,
@@ -15,15 +17,33 @@
     return looks[dark.matches ? "dark" : "light"];
   }
 
+  // Plotly cuts a subtitle that is longer than the figure is wide.
+  function wrapSubtitle(layout) {
+    const [whole, head, text, tail] = /^(.*?<span[^>]*>)(.*)(<\/span>)$/s.exec(layout.title.text) ?? [];
+    if (!whole) return;
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const longer = `${lines.at(-1)} ${word}`.trim();
+      if (longer.length > lettersALine) lines.push(word);
+      else lines[lines.length - 1] = longer;
+    }
+    const more = lineHeight * (lines.length - 1);
+    layout.title.text = head + lines.join("<br>") + tail;
+    layout.margin.t += more;
+    layout.height += more;
+  }
+
   function draw(source) {
     const place = document.getElementById(source.dataset.figure);
     const figure = JSON.parse(source.textContent);
     figure.layout.template = look();
     figure.layout.dragmode = figure.layout.dragmode === "select" ? "zoom" : figure.layout.dragmode;
     if (narrow.matches) {
-      figure.layout.margin = { ...figure.layout.margin, r: 10 };
+      figure.layout.margin.r = 10;
       options.displayModeBar = false;
+      wrapSubtitle(figure.layout);
     }
+    place.style.height = `${figure.layout.height}px`;
     return Plotly.newPlot(place, figure.data, figure.layout, options)
       .then(() => drawn.push(place))
       .catch((error) => {

@@ -1,7 +1,7 @@
 """Small sets of public models, and records at the ends of what is allowed."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,6 @@ def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
         coef = np.random.default_rng(seed).normal(size=(n_draws, outputs * (n_features + 1)))
     loss = {"logistic": "logistic", "softmax": "softmax", "identity": "squared"}.get(link, "hinge")
     bought = plan(10, 3, 0.05, loss="logistic", radius=4.0, row_norm=B, epsilon=1.0)
-    object.__setattr__(bought, "loss", loss)
     return ReleasedSet(
         coef=np.asarray(coef, dtype=float),
         feature_names=(*(f"x{i}" for i in range(n_features)), "intercept"),
@@ -29,7 +28,7 @@ def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
         row_norm=B,
         target_bounds=(-2.0, 4.0),
         classes={"softmax": (0, 1, 2), "identity": ()}.get(link, (0, 1)),
-        plan=bought,
+        plan=replace(bought, loss=loss),
         guarantee=pure(1.0),
     )
 

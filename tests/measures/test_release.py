@@ -18,6 +18,7 @@ from rashomon_explorer.measures.release import (
     Losses,
     MultiplicityQuery,
     SoftHits,
+    plan_release,
     release,
 )
 from rashomon_explorer.plots import plot_released
@@ -43,8 +44,7 @@ class Unreadable:
 
 def _released(queries=EVERYTHING, models=MODELS, y=Y, **settings):
     settings = {"epsilon": 1.0, "delta": 1e-6, "ledger": None, **settings}
-    if "groups" not in settings:
-        settings |= {"groups": GROUPS, "categories": ("a", "b")}
+    settings = {"groups": GROUPS, "categories": ("a", "b"), **settings}
     return release(models, settings.pop("X", X), y, queries=queries, **settings)
 
 
@@ -241,6 +241,23 @@ def test_frames_series_and_text_labels_are_taken():
 def test_bad_input_is_refused_in_words(settings, words):
     with pytest.raises(ValueError, match=words):
         _released(**settings)
+
+
+def test_a_plan_says_beforehand_what_the_release_will_have():
+    settings = {"queries": EVERYTHING, "epsilon": 1.0, "delta": 1e-6}
+    planned = plan_release(MODELS, N, categories=("a", "b"), ledger=False, **settings)
+    released = _released()
+    assert planned.guarantee.mu == released.guarantee.mu
+    noise = planned.table()["standard_error"]
+    assert noise["ambiguity"] == released["ambiguity"].standard_error
+    with pytest.raises(ValueError, match="n_rows must be a whole number"):
+        plan_release(MODELS, 0, **settings)
+
+
+def test_a_baseline_is_a_place_or_coefficients():
+    assert MultiplicityQuery("ambiguity", [1, 2, 3]).baseline == (1.0, 2.0, 3.0)
+    with pytest.raises(TypeError, match="baseline must be the place"):
+        MultiplicityQuery("ambiguity", baseline="best")
 
 
 def test_a_public_model_may_be_the_baseline():

@@ -47,7 +47,7 @@ def _queries(link, n_rows):
     found += [Reliance("each"), Reliance("largest")] if n_rows > 1 else []
     if link in ("logistic", "identity"):
         found += [Excess(radius=4.0, over=over) for over in ("each", "largest")]
-        found += [SoftHits(radius=4.0, width=width, psi=0.2) for width in (0.1,)]
+        found += [SoftHits(radius=4.0, width=12.0, psi=1.0)]
     return found
 
 
@@ -141,6 +141,20 @@ def test_switching_a_feature_moves_its_reliance_by_four_ends_over_n():
         reliances.append(Reliance().compute(Rows.read(public, X, y, None))[0])
     declared = 4 * B * 4.0 / 2
     assert 0.94 * declared < abs(reliances[0] - reliances[1]) <= declared
+
+
+def test_an_excess_moves_by_the_whole_oscillation_where_the_best_model_is_opposite():
+    # The draw loses what the least loss gains: neither alone moves by more than half of it.
+    z = np.array([B, 0.0, 1.0])
+    models = models_of(coef=[0.5 * z / np.linalg.norm(z)])
+    public = Public(models, 6, True)
+    for query in (Excess(radius=0.5), SoftHits(radius=0.5, width=2.0, psi=0.0)):
+        found = [
+            query.compute(Rows.read(public, [z[:2]] * 6, [label, 0, 0, 0, 0, 0], None))
+            for label in (0, 1)
+        ]
+        declared = query.sensitivity(public).l2
+        assert 0.99 * declared < np.linalg.norm(found[1] - found[0]) <= declared
 
 
 def test_uncentred_group_sums_would_move_further():

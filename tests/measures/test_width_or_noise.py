@@ -278,7 +278,7 @@ def _truth(hit_rate):
 @pytest.mark.law
 @pytest.mark.parametrize(
     ("n_draws", "hit_rate", "n_reference"),
-    [(60, 0.5, 0), (60, 0.85, 0), (200, 0.9, 0), (100, 0.97, 0), (40, 0.1, 40)],
+    [(60, 0.5, 0), (60, 0.85, 0), (200, 0.9, 0), (100, 0.97, 0), (40, 0.1, 40), (60, 0.8, 50)],
 )
 def test_intervals_hold_as_often_as_they_say_and_those_of_pairs_do_not(
     n_draws, hit_rate, n_reference

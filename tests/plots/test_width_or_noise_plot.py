@@ -27,9 +27,11 @@ def test_bars_stand_on_each_other_with_their_intervals():
     assert own.x[-1] == pytest.approx(found.width.value)
     assert noise.x[-1] == pytest.approx(found.noise.value)
     assert own.x[1] + noise.x[1] == pytest.approx(found.groups.loc["a", "total"])
+    own, noise = (_trace(figure, f"interval of the {name}") for name in ("width", "noise"))
+    assert noise.x[-1] == pytest.approx(found.total.value)
     assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
     assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
-    assert "54 % [33, 75] is the mechanism's · 33% of 60 draws missed" in figure.layout.title.text
+    assert "54% [33, 75] is the mechanism's · 33% of 60 draws missed" in figure.layout.title.text
     assert figure.layout.meta["view"] == "curator"
 
 
@@ -48,10 +50,9 @@ def test_few_misses_and_agreement_are_drawn_without_infinite_whiskers():
     scores = np.arange(40.0)[:, None] % 3
     unknown = width_or_noise(scores, measure="score_variance", inside=[True] * 40)
     assert unknown.noise.high == np.inf
-    noise = _trace(plots.plot_width_or_noise(unknown), "the mechanism")
-    assert noise.error_x.array[0] == 0
-    assert "not" not in noise.hovertext[0]
-    assert "∞" in noise.hovertext[0]
+    figure = plots.plot_width_or_noise(unknown)
+    assert _trace(figure, "interval of the noise").error_x.array[0] == 0
+    assert "∞" in _trace(figure, "the mechanism").hovertext[0]
     agreed = width_or_noise([[1, 0]] * 20, inside=[True] * 20)
     assert "all draws agree" in plots.plot_width_or_noise(agreed).layout.title.text
 
@@ -70,6 +71,7 @@ def test_a_larger_price_is_drawn_down_to_the_width(models, rows):
     assert list(_trace(figure, "the draws").x) == [20.0, 80.0]
     np.testing.assert_allclose(_trace(figure, "the set").y, table["width"].iloc[:2])
     assert figure.layout.meta["view"] == "curator"
+    assert figure.layout.yaxis.title.text == "disagreement of two draws"
     with pytest.raises(ValueError, match=r"lacks \['width'\]"):
         plots.plot_noise_against_price(table.drop(columns="width"))
     with pytest.raises(ValueError, match="at least one finite price"):

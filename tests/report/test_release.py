@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.release import Released, release
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, no_guarantee, pure
+from rashomon_explorer.privacy import adaptive_epsilon, no_guarantee, pure
 from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.report import curator_report, release_report
 from rashomon_explorer.report.blocks import Plot, Table
@@ -28,15 +29,10 @@ from .conftest import figures_of, numbers_of, read, words_of
 SENTINELS = {"loss": 0.73419258, "least": 0.61827364, "clipped": 0.41935827, "accepted": 0.27183946}
 
 
-@dataclass(frozen=True)
-class Value:
-    """What measures.release gives, as far as a report asks."""
-
-    guarantee: Guarantee
-    name: str = "share of approvals"
-
-    def table(self) -> pd.DataFrame:
-        return pd.DataFrame({"value": [0.4217]}, index=["all"])
+@pytest.fixture(scope="module")
+def value(models: Any, rows: Any) -> Released:
+    asked = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
+    return release(models.release(), *rows[:2], **asked)
 
 
 def with_sentinels(models: Any) -> Any:
@@ -56,8 +52,7 @@ def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
     shown = np.array([n for figure in figures_of(text) for n in numbers_of(figure)])
     found = []
     for value in map(abs, values):
-        forms = {repr(value), f"{100 * value:.2f}"}
-        forms |= {number(value, digits) for digits in range(least_digits, 8)}
+        forms = {repr(value), *(number(value, digits) for digits in range(least_digits, 8))}
         if forms & written or np.any(np.abs(np.abs(shown) - value) <= 1e-6 * value):
             found.append(value)
     return found
@@ -114,27 +109,36 @@ def test_each_edition_refuses_the_other_type(models: Any, tmp_path: Path) -> Non
         curator_report(models.release(), tmp_path / "card.html")
 
 
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        (pd.DataFrame({"mean": [0.3]}), TypeError),
-        (0.3, TypeError),
-        (Value(no_guarantee("not paid")), CuratorOnlyError),
-    ],
-)
-def test_an_aggregate_nobody_paid_for_is_refused(
-    models: Any, tmp_path: Path, value: Any, error: type[Exception]
+@pytest.mark.parametrize("given", [pd.DataFrame({"mean": [0.3]}), 0.3, "ambiguity"])
+def test_an_aggregate_that_was_not_released_is_refused(
+    models: Any, tmp_path: Path, given: Any
 ) -> None:
-    with pytest.raises(error, match="aggregates"):
-        models.release().report(tmp_path / "card.html", aggregates=[value])
+    with pytest.raises(TypeError, match=r"aggregates\[0\] must be what measures\.release"):
+        models.release().report(tmp_path / "card.html", aggregates=[given])
 
 
-def test_aggregates_add_to_the_price(models: Any, tmp_path: Path) -> None:
-    value = Value(pure(0.5))
-    text = words_of(read(models.release().report(tmp_path / "c.html", aggregates=[value])))
+def test_an_aggregate_nobody_paid_for_is_refused(
+    models: Any, value: Released, tmp_path: Path
+) -> None:
+    unpaid = replace(value, guarantee=no_guarantee("nobody paid"))
+    with pytest.raises(CuratorOnlyError, match="nobody paid"):
+        models.release().report(tmp_path / "card.html", aggregates=[unpaid])
+
+
+def test_aggregates_add_to_the_price(models: Any, value: Released, tmp_path: Path) -> None:
+    path = models.release().report(tmp_path / "c.html", aggregates=[value])
+    text = words_of(read(path))
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
     assert f"together: ε = {rounded_up(total)}" in text
-    assert "0.4217" in text and "share of approvals" in text
+    assert number(value["ambiguity"].estimate, 4) in text and "comes on top" not in text
+
+
+def test_aggregates_of_other_draws_are_no_part_of_the_total(
+    models: Any, value: Released, tmp_path: Path
+) -> None:
+    other = replace(value, models=pure(7.0))
+    path = models.release().report(tmp_path / "c.html", aggregates=[other])
+    assert "comes on top of the total" in words_of(read(path))
 
 
 def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
@@ -152,9 +156,7 @@ def test_a_known_seed_is_said_and_never_told(rows: Any, tmp_path: Path) -> None:
     assert "48151623" not in text
 
 
-def test_a_ledgers_names_and_remarks_stay_at_home(
-    models: Any, rows: Any, tmp_path: Path
-) -> None:
+def test_a_ledgers_names_and_remarks_stay_at_home(models: Any, rows: Any, tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "x.ledger", epsilon=9.0, delta=1e-6)
     charge = ledger.reserve(pure(0.75), note="for the board’s eyes")
     charge.start()
@@ -165,13 +167,3 @@ def test_a_ledgers_names_and_remarks_stay_at_home(
     assert "Budget: ε = 9" in public and ">0.75<" in public
     private = read(models.report(tmp_path / "c.html", ledger=tmp_path / "x.ledger"))
     assert "board’s eyes" in private
-
-
-def test_dbg(release_text, rows, models):
-    v = 0.014164641168210923
-    for i, f in enumerate(figures_of(release_text)):
-        for n in numbers_of(f):
-            if abs(abs(n) - v) < 1e-5 * v:
-                print(i, f["layout"]["title"]["text"], repr(n))
-    print("0.014165" in words_of(release_text), [list(map(float,x)) .index(v) if v in list(x) else None for x in rows[0].to_numpy()[:20].tolist()], v in models.losses, v in models.best, models.best)
-    assert 0

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.privacy.path import path_guarantee
 from rashomon_explorer.privacy.narrowing import data_slope
+from rashomon_explorer.privacy.path import path_guarantee
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.langevin import LangevinSampler

@@ -7,6 +7,7 @@ from rashomon_explorer.measures.release.excess import Excess, SoftHits
 from rashomon_explorer.measures.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.measures.release.losses import Accuracies, LossDifferences, Losses
 from rashomon_explorer.measures.release.multiplicity import Discrepancies, MultiplicityQuery
+from rashomon_explorer.measures.release.plan import ReleasePlan, plan_release
 from rashomon_explorer.measures.release.query import Query, Sensitivity
 from rashomon_explorer.measures.release.refusals import REFUSED
 from rashomon_explorer.measures.release.released import Answer, Released
@@ -33,11 +34,13 @@ __all__ = [
     "MultiplicityQuery",
     "Query",
     "Rate",
+    "ReleasePlan",
     "Released",
     "Reliance",
     "Sensitivity",
     "SoftHits",
     "Statistic",
     "get_query",
+    "plan_release",
     "release",
 ]

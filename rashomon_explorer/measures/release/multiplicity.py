@@ -55,6 +55,16 @@ class MultiplicityQuery(Query):
     tolerance: float | None = None
     kappa: float = 0.75
 
+    def __post_init__(self) -> None:
+        """Keep coefficients as a tuple: a query is a value."""
+        if np.ndim(self.baseline) == 1:
+            object.__setattr__(self, "baseline", tuple(np.asarray(self.baseline, dtype=float)))
+        elif not isinstance(self.baseline, int | np.integer) or isinstance(self.baseline, bool):
+            raise TypeError(
+                f"baseline must be the place of a draw or a model's coefficients, got "
+                f"{self.baseline!r}"
+            )
+
     @property
     def name(self) -> str:
         """Name of the measure."""

@@ -1,6 +1,7 @@
 """Reserve, start, compute, add noise, commit: aggregates of private rows made public."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -161,6 +162,12 @@ class _Run:
 
     def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
         """Compute every query, and let go of nothing that has no noise in it."""
+        with warnings.catch_warnings():
+            # Whether a computation warns depends on the rows.
+            warnings.simplefilter("ignore")
+            return self._answers(rows, rng)
+
+    def _answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
         return tuple(
             self._answer(query, priced, query.compute(rows), rng)
             for query, priced in zip(self.queries, self.priced, strict=True)
@@ -188,7 +195,8 @@ class _Run:
             query.name: {"noise": priced.noise.law, "scale": priced.noise.scale}
             for query, priced in zip(self.queries, self.priced, strict=True)
         }
-        return {"n": self.public.n_rows, "n_draws": self.public.n_draws, "queries": scales}
+        shape = {"n": self.public.n_rows, "n_draws": self.public.n_draws}
+        return {**shape, "secure": self.secure, "queries": scales}
 
 
 def _public(

@@ -41,11 +41,11 @@ def split_of(
 ) -> Split:
     """Estimates of a mixture.
 
-    With at least five draws outside the intervals are Student's with the jackknife's variance and
-    as many degrees of freedom as the smaller of the two samples has. With fewer, what the misses
-    would say is not known from them: the interval of the noise, and with it the total's, then
-    holds all that the interval of the hit rate leaves open. With fewer than five uniform models
-    the width's is everything.
+    With at least five draws outside the intervals are Student's with the jackknife's variance,
+    corrected for skewness, and as many degrees of freedom as the smaller of the samples has. With
+    fewer, what the misses would say is not known from them: the interval of the noise, and with
+    it the total's, then holds all that the interval of the hit rate leaves open. With fewer than
+    five uniform models the width's is everything.
 
     Parameters
     ----------
@@ -66,14 +66,19 @@ def split_of(
     n_draws, freedom = int(layout.drawn.sum()), wide - 1 if wide >= FEW else 0
     noise = mixture.total - mixture.width
 
-    def interval(replicates: FloatArray, freedom: float, level: float = level) -> Estimate:
-        return jackknife(replicates, layout.drawn, level, freedom)
+    def interval(
+        replicates: FloatArray, freedom: float, level: float = level, skewed: bool = True
+    ) -> Estimate:
+        return jackknife(replicates, layout.drawn, level, freedom, skewed=skewed)
 
-    total = interval(mixture.total, n_draws - 1)
+    # The misses decide how far the total's law is from normal: they are what it is skewed by.
+    total = interval(mixture.total, max(missed, FEW) - 1)
     width = interval(mixture.width, freedom).clipped(0, most)
     if missed >= FEW:
         common = min(missed - 1, freedom)
-        found, share = interval(noise, common), interval(_over(noise, mixture.total), common)
+        found = interval(noise, common)
+        # A ratio's tail is held in by its denominator.
+        share = interval(_over(noise, mixture.total), common, skewed=False)
     else:
         half = 0.5 + level / 2  # two statements, each wrong half as often
         outer = interval(mixture.width, freedom, half).clipped(0, most)
@@ -106,8 +111,10 @@ def _widest(
     total = (1 − q)·W' + q·V with W' the measure inside, V ∈ [0, most] and q = 1 − h², so that
     noise = (W' − width) + q(V − W').
     """
-    high = apart.high + missing * (most - inner.low) if missing > 0 else apart.high
-    return Estimate(value, apart.low - missing * inner.high, high)
+    if missing <= 0:
+        return Estimate(value, apart.low, apart.high)
+    low, high = apart.low - missing * inner.high, apart.high + missing * (most - inner.low)
+    return Estimate(value, low, high)
 
 
 def _share(noise: Estimate, width: Estimate) -> Estimate:

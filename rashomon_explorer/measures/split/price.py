@@ -58,7 +58,8 @@ def noise_against_price(
     pandas.DataFrame
         One row a price: ``epsilon``, ``beta``, ``hit_rate``, ``draws``, the number of unweighted
         draws that the weighted ones are worth, (Σw)²/Σw², and value, ``_low`` and ``_high`` of
-        ``total``, ``width``, ``noise`` and ``share_of_noise``.
+        ``total``, ``width``, ``noise`` and ``share_of_noise``. ``attrs`` has the view, the measure
+        and whether the draws carry a guarantee.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def noise_against_price(
             }
         )
     table = pd.DataFrame(rows)
-    table.attrs["view"] = CURATOR
+    table.attrs.update(view=CURATOR, measure=measure, guaranteed=found.guaranteed)
     return table
 
 

@@ -15,6 +15,7 @@ from rashomon_explorer.report.sections import (
     privacy,
     reproduce,
     the_set,
+    width,
 )
 from rashomon_explorer.report.sections.base import Section
 
@@ -28,6 +29,7 @@ CURATOR: tuple[Section, ...] = (
     Section("multiplicity", "How much the models differ", "curator", multiplicity.curator),
     Section("coefficients", "How far coefficients can move", "curator", coefficients.curator),
     Section("importance", "What the models rely on", "curator", importance.curator),
+    Section("width", "Width or noise?", "curator", width.curator),
     Section("fairness", "Group gaps over the set", "curator", fairness.curator),
     Section("people", "Who is affected", "curator", people.curator),
     Section("caveats", "What to be careful about", "public", caveats.curator),

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.plots.text import number, percent
-from rashomon_explorer.report.blocks import Block, Facts, Table, Words
+from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.report.blocks import Block, Facts, Table
 from rashomon_explorer.report.material import Bounds, Curator, Release
 from rashomon_explorer.report.sections.base import Skip
 
@@ -48,12 +49,11 @@ def _counts(given: Curator) -> list[tuple[str, str, str]]:
     models = given.models
     n_rows = len(given.X) if given.X is not None else len(given.y if given.y is not None else ())
     facts = [("Rows", f"{n_rows:,}", "those that were handed to the report")]
-    planned = getattr(models, "plan", None)
-    if planned is not None:
-        facts.append(("Rows of the plan", f"{planned.n:,}", "those that were drawn from; public"))
-        share = models.clipped_share  # type: ignore[attr-defined]  # those with a plan have it
-        norm = number(models.row_norm)  # type: ignore[attr-defined]
-        facts.append(("Rows shortened", percent(share), f"to the declared norm {norm}"))
+    if isinstance(models, RashomonSet):
+        drawn = "those that were drawn from; public"
+        facts.append(("Rows of the plan", f"{models.plan.n:,}", drawn))
+        norm = f"to the declared norm {number(models.row_norm)}"
+        facts.append(("Rows shortened", percent(models.clipped_share), norm))
     if given.y is not None and models.task == "regression":
         told = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
         facts.append(("Target", told, ""))

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
+from rashomon_explorer.plots import plot_fairness_range
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.report.blocks import Block, Table, Words
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
 from rashomon_explorer.report.sections.rows import need_rows
@@ -26,7 +27,11 @@ def curator(given: Curator) -> list[Block]:
             f"{number(given.models.psi)}, on the rows of this report. Ranges over draws are inner "
             "bounds: the set's own are at least as wide."
         ),
-        Table(ranges, "Range of each group gap over the Rashomon set"),
+        Plot(
+            plot_fairness_range(audit),
+            "Range of each group gap over the models within ψ, with the best model's.",
+            Table(ranges, "Range of each group gap over the Rashomon set"),
+        ),
         Table(_fairest(audit), "The fairest model by each gap, and what it costs", _CHOSEN),
     ]
 
@@ -37,7 +42,7 @@ def _fairest(audit: FairnessAudit) -> pd.DataFrame:
         if audit.table[gap].notna().any():
             model = audit.least_unfair(gap)
             rows[gap] = {
-                "model": int(model.name),
+                "model": model.name,
                 "gap": float(model[gap]),
                 "gap of the best model": float(audit.best[gap]),
                 "excess loss": float(model["excess"]),

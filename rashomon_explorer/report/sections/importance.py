@@ -8,12 +8,13 @@ from rashomon_explorer.plots.tables import importance_table
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.report.figures import of_members
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_linear, need_rows
 
 _RELIABLE = ("logistic", "squared")
 _MOST_FEATURES = 12
-_MOST_ROWS = 20_000
+_MOST_ROWS = 5_000
 
 
 def curator(given: Curator) -> list[Block]:
@@ -23,12 +24,14 @@ def curator(given: Curator) -> list[Block]:
     models = cast(RashomonSet, given.members)
     blocks: list[Block] = [
         Words(
-            "How much the loss of a model of the set grows when a feature is shuffled. It says what the model "
-            "relies on, not what causes the target; of correlated features each may look "
-            "unimportant because the other stands in for it."
+            "How much the loss of a model of the set grows when a feature is shuffled. It says "
+            "what the model relies on, not what causes the target; of correlated features each "
+            "may look unimportant because the other stands in for it."
         ),
         Plot(
-            plot_importance(models, given.X, given.y),
+            of_members(
+                plot_importance(models, given.X, given.y), guaranteed=given.models.guarantee.holds
+            ),
             "Range of the permutation importance of every feature over the draws, with the best "
             "model's.",
             Table(importance_table(models, given.X, given.y), "Permutation importance"),

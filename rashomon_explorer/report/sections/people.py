@@ -8,10 +8,15 @@ from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Plot, Table
+from rashomon_explorer.report.figures import of_members
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_rows
 
 MOST_PEOPLE = 10
+_NOTE = (
+    "Over the models within ψ, where losses are known. Rows are counted from 0, as they were "
+    "handed in."
+)
 
 
 def curator(given: Curator) -> list[Block]:
@@ -20,14 +25,14 @@ def curator(given: Curator) -> list[Block]:
     blocks: list[Block] = []
     if isinstance(given.members, RashomonSet):
         blocks.append(_everybody(given, given.members))
-    note = "Over the models within ψ, where losses are known. Rows are counted from 0, as they were handed in."
-    return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", note)]
+    return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", _NOTE)]
 
 
 def _everybody(given: Curator, models: RashomonSet) -> Plot:
     name = "group" if given.groups is None else str(given.groups.name)
+    figure = plot_people(models, given.X, given.groups, group_name=name)
     return Plot(
-        plot_people(models, given.X, given.groups, group_name=name),
+        of_members(figure, guaranteed=given.models.guarantee.holds),
         "Left, every person's range of predictions; right, how many people have a wide one.",
         Table(people_table(models, given.X, given.groups), "Width of people's ranges"),
     )

@@ -5,9 +5,18 @@ from typing import Any
 
 import pandas as pd
 
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
 from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
 from rashomon_explorer.plots.tables import plan_table
-from rashomon_explorer.privacy import PathPlan, Plan, explain, gibbs_certificates, path_certificates
+from rashomon_explorer.privacy import (
+    Certificate,
+    PathPlan,
+    Plan,
+    explain,
+    gibbs_certificates,
+    path_certificates,
+)
 from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
@@ -51,18 +60,7 @@ def certificates(given: Any) -> list[Block]:
     sampler = getattr(given.models, "sampler", _EXACT) if isinstance(given, Curator) else _EXACT
     if sampler != _EXACT and not isinstance(planned, PathPlan):
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
-    law = {"psi": planned.psi, "beta": planned.beta, "delta": planned.delta}
-    if isinstance(planned, PathPlan):
-        steps = {"step_size": planned.step_size, "n_steps": planned.n_steps}
-        found = path_certificates(
-            *(given.constants, given.domain),
-            **law,
-            **steps,
-            threshold=planned.threshold,
-            n_chains=planned.n_draws,
-        )
-    else:
-        found = gibbs_certificates(given.constants, given.domain, **law, n_draws=planned.n_draws)
+    found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(
         {
             "ε": [_price(one.epsilon(planned.delta)) for one in found],
@@ -76,6 +74,21 @@ def certificates(given: Any) -> list[Block]:
     return [Table(frame, "Certificates of exact draws at these settings, the best first", note)]
 
 
+def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
+    law: dict[str, Any] = {"psi": planned.psi, "beta": planned.beta, "delta": planned.delta}
+    if not isinstance(planned, PathPlan):
+        return gibbs_certificates(constants, domain, n_draws=planned.n_draws, **law)
+    return path_certificates(
+        constants,
+        domain,
+        step_size=planned.step_size,
+        n_steps=planned.n_steps,
+        threshold=planned.threshold,
+        n_chains=planned.n_draws,
+        **law,
+    )
+
+
 def _planned(given: Any) -> Plan:
     planned = getattr(given.models, "plan", None)
     if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
@@ -84,7 +97,7 @@ def _planned(given: Any) -> Plan:
 
 
 def _bound(row: Promise) -> str:
-    """A bound rounded to the side on which it is still true."""
+    """Write a bound, rounded to the side on which it is still true."""
     if row.missing:
         return row.missing
     scale, unit = (100, " %") if row.is_share else (1, "")
@@ -102,8 +115,8 @@ _ONE = (
     "the same settings and are no further prices."
 )
 _NOT_THESE = (
-    "This is what was planned for exact, private draws. Nothing is guaranteed of the models of this "
-    "report: their price buys no privacy."
+    "This is what was planned for exact, private draws. Nothing is guaranteed of the models of "
+    "this report: their price buys no privacy."
 )
 _CHOSEN = (
     "This is what was planned for all draws. Some were chosen out since: what is said of the share "

@@ -19,7 +19,7 @@ _ESTIMATORS = {
 
 
 def curator(given: Curator) -> list[Block]:
-    """Settings of the draws as Python, and the line that made this file."""
+    """Write the settings of the draws as Python, and the line that made this file."""
     lines = _estimator(given, getattr(given.models, "sampler", ""))
     handed = [name for name in ("X", "y") if getattr(given, name) is not None]
     handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]
@@ -28,7 +28,7 @@ def curator(given: Curator) -> list[Block]:
 
 
 def release(given: Release) -> list[Block]:
-    """Settings of the draws as Python: public numbers alone."""
+    """Write the settings of the draws as Python: public numbers alone."""
     return _told(given, _estimator(given, ""))
 
 

@@ -8,9 +8,9 @@ from rashomon_explorer.plots import plot_bounds, plot_losses
 from rashomon_explorer.plots.tables import excess_table, losses_table
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.privacy import Plan
-from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet
+from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words
-from rashomon_explorer.report.material import Curator, Public, Release
+from rashomon_explorer.report.material import AnySet, Curator, Public, Release
 
 Rows = list[tuple[str, str, str]]
 _ALPHA = 0.05
@@ -68,7 +68,7 @@ def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[fl
     return float(low), float(high)
 
 
-def _losses(models: CuratorSet) -> Rows:
+def _losses(models: AnySet) -> Rows:
     facts: Rows = [("Threshold ψ", number(models.psi), "in units of the loss")]
     if not np.isfinite(models.least):
         return [*facts, ("Losses", "not known", "so that nothing is said of which lie in the set")]
@@ -80,7 +80,7 @@ def _losses(models: CuratorSet) -> Rows:
     return facts
 
 
-def _interval(models: CuratorSet) -> str:
+def _interval(models: AnySet) -> str:
     if models.sampler not in INDEPENDENT or not models.as_drawn:
         return "of these models; no interval is proved, for they are no independent sample"
     hits = round(models.hit_rate * models.n_draws)
@@ -89,7 +89,7 @@ def _interval(models: CuratorSet) -> str:
     return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
 
 
-def _made_by(models: CuratorSet) -> str:
+def _made_by(models: AnySet) -> str:
     if isinstance(models, RashomonSet):
         return f"drawn by the sampler “{models.sampler}”"
     return f"made elsewhere: {models.sampler}"
@@ -110,7 +110,7 @@ def _settings(planned: Plan, given: Public, row_norm: float) -> Rows:
 
 
 def _losses_plot(models: RashomonSet) -> Plot:
-    inside = int(round(models.hit_rate * models.n_draws))
+    inside = round(models.hit_rate * models.n_draws)
     return Plot(
         plot_losses(models),
         f"Histogram of the excess losses of {models.n_draws} draws; {inside} lie within ψ = "
