@@ -12,7 +12,7 @@ MOST_NUMBERS = 12
 """Numbers of one query that are drawn; the figure says how many there are, the table has all."""
 
 _ROW = 26  # pixels a number
-_GAP = 46  # pixels between two queries, for the axis
+_GAP = 56  # pixels between two queries, for the axis
 
 
 def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
@@ -48,7 +48,7 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
         "Released aggregates",
         f"{percent(confidence)} intervals, noise included · {plural(released.n_rows, 'row')}, "
         f"{plural(released.n_draws, 'draw')}",
-        height=inner + 120,
+        height=inner + 136,
     )
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)
     for row, answer in enumerate(released.answers, start=1):

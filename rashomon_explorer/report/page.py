@@ -111,7 +111,7 @@ class Page:
 def _left_out(reasons: dict[str, str]) -> str:
     if not reasons:
         return ""
-    items = "".join(f"<li><b>{escape(k)}.</b> {escape(v)}</li>" for k, v in reasons.items())
+    items = "".join(f"<li><b>{escape(k)}:</b> {escape(v)}</li>" for k, v in reasons.items())
     return (
         '<section id="left-out" aria-labelledby="h-left-out"><h2 id="h-left-out">Not in this '
         f"report, and why</h2><ul>{items}</ul></section>"

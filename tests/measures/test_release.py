@@ -70,7 +70,10 @@ def test_all_queries_at_once():
     table = released.table(0.9)
     assert (table["low"] <= table["estimate"]).all() and (table["estimate"] <= table["high"]).all()
     assert table.groupby("query")["price_share"].first().sum() == pytest.approx(1.0)
-    assert released["inner hit rate"].estimate <= released["outer hit rate"].estimate + 0.01
+    assert "noise hides" in released["inner hit rate"].note
+    wide = _released([SoftHits(width=0.5, radius=4.0, psi=0.5)], epsilon=50.0)
+    assert wide["inner hit rate"].estimate < wide["outer hit rate"].estimate
+    assert wide["inner hit rate"].note == "the exact hit rate is at least this"
 
 
 def test_a_release_is_charged_and_committed(tmp_path):
@@ -165,7 +168,8 @@ def test_small_groups_are_nan_with_a_reason():
 def test_group_gaps_find_the_gap():
     labels = MODELS.labels(X)
     rates = [labels[1][group == GROUPS].mean() for group in ("a", "b")]
-    gap = _released(["selection_gap"], epsilon=50.0)["selection rate gap of draw 1"]
+    released = _released(["selection_gap"], epsilon=50.0, random_state=0)
+    gap = released["selection rate gap of draw 1"]
     assert gap.estimate == pytest.approx(abs(rates[0] - rates[1]), abs=0.01)
     low, high = gap.interval()
     assert low <= abs(rates[0] - rates[1]) <= high

@@ -391,6 +391,17 @@ def test_chains_with_noise_need_a_reference_which_then_is_the_width(fitted):
     assert found.parts["noise"].iloc[0] != 0
 
 
+def test_at_psi_0_all_is_the_mechanisms(fitted):
+    X, _, fit = fitted
+    drawn, best = fit(psi=0.0), fit(psi=0.0, sampler="hit_and_run", n_draws=64)
+    with pytest.raises(ValueError, match="none of the 150 draws is in the Rashomon set"):
+        width_or_noise(drawn, X)
+    found = width_or_noise(drawn, X, reference=best)
+    assert found.width.value == 0
+    assert found.share_of_noise.value == 1
+    assert found.cross_check is None
+
+
 def test_weights_lead_to_the_law_at_a_larger_price(line):
     """The same draws, weighted, against quadrature at three times the β; and a control."""
     psi, beta, colder = 0.01, 60.0, 240.0
@@ -452,9 +463,12 @@ MASK = [True, True, True, False]
         (lambda: SPLIT(inside=[True]), "inside must say True or False for each of the 4"),
         (
             lambda: SPLIT(inside=[False] * 4),
-            "0 of the 4 draws lies in the Rashomon set.*reference=",
+            "none of the 4 draws is in the Rashomon set.*reference=",
         ),
-        (lambda: SPLIT(inside=[True] + [False] * 3), "1 of the 4 draws lies.*raise epsilon or psi"),
+        (
+            lambda: SPLIT(inside=[True] + [False] * 3),
+            "only one of the 4 draws is.*raise epsilon or psi",
+        ),
         (lambda: width_or_noise([[0, 1]], inside=[True]), "models must be at least 2 draws"),
         (lambda: width_or_noise([], inside=[]), r"models must be a RashomonSet or labels of shape"),
         (lambda: SPLIT([[0]], inside=MASK), "X is for sets"),

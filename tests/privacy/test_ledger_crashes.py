@@ -29,6 +29,7 @@ def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, k
 
 
 @pytest.mark.law
+@pytest.mark.timeout(1200)  # a machine that is busy otherwise takes its time
 def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -> None:
     """Several ledgers at once, because most of the time goes into waiting for the disk."""
     ledgers = [

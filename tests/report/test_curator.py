@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
 from rashomon_explorer.measures import MEASURES, exact_ambiguity, multiplicity_table
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.privacy import no_guarantee
 from rashomon_explorer.privacy.rounding import rounded_down
 from rashomon_explorer.report.sections import CURATOR
 from rashomon_explorer.report.sections.definitions import MEASURES as DEFINED
@@ -39,6 +40,21 @@ def test_every_figure_of_a_curators_section_carries_the_band(curator_text: str) 
             bands = [s["label"]["text"] for s in figure["layout"].get("shapes", []) if "label" in s]
             assert (key not in private) or any(BAND in text for text in bands)
     assert seen >= 7
+
+
+def test_a_choice_within_psi_is_not_said_to_have_cost_the_draws_their_guarantee(
+    curator_text: str, models: Any
+) -> None:
+    assert models.guarantee.holds and models.hit_rate < 1
+    assert "no privacy guarantee" not in curator_text
+
+
+def test_no_guarantee_is_said_on_every_figure(models: Any, rows: Any, tmp_path: Path) -> None:
+    bare = replace(models, guarantee=no_guarantee("nobody paid"))
+    text = read(bare.report(tmp_path / "c.html", *rows[:2]))
+    marked = [figure for figure in figures_of(text) if BAND in str(figure)]
+    assert marked and all("no privacy guarantee" in str(figure) for figure in marked)
+    assert "Nothing is guaranteed of these models" in words_of(text)
 
 
 def test_measures_stand_with_their_definitions_and_bounds(
@@ -126,7 +142,7 @@ def test_sets_from_anywhere(source: str, others: Any, rows: Any, tmp_path: Path)
     text = words_of(read(models.report(tmp_path / "c.html", X, rows[1], groups=rows[2])))
     reasons = text.split("Not in this report, and why")[1]
     for title in ("The plan in words", "Certificates", "How far coefficients can move"):
-        assert f"{title}." in reasons
+        assert f"{title}:" in reasons
     assert "Multiplicity of the Rashomon set" in text and "Nothing is guaranteed" in text
 
 

@@ -161,7 +161,7 @@ def test_what_is_left_out_is_listed_and_a_bug_is_not_hidden() -> None:
 
     page = Page("x", "curator", interactive=False)
     text = page.write([Section("x", "Rows", "curator", skips)], None)
-    assert "<b>Rows.</b> it &lt;needs&gt; rows" in text
+    assert "<b>Rows:</b> it &lt;needs&gt; rows" in text
     with pytest.raises(ValueError, match="a bug"):
         page.write([Section("x", "Rows", "curator", fails)], None)
 

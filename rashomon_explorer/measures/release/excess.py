@@ -213,9 +213,11 @@ class SoftHits(ExcessQuery):
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
         """Two shares, the hit rate between them."""
+        hides = noise.quantile(0.95) >= 1
+        hidden = ", but the noise hides it: take a larger width or pay more" if hides else ""
         found: list[Statistic] = []
         for place, (which, bound) in enumerate((("inner", "at least"), ("outer", "at most"))):
-            note = f"the exact hit rate is {bound} this"
+            note = f"the exact hit rate is {bound} this" + hidden
             found += measured([f"{which} hit rate"], noisy[[place]], noise, (0.0, 1.0), note=note)
         return tuple(found)
 

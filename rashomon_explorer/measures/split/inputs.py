@@ -66,9 +66,18 @@ def given(
         )
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
-    drawn = _draws(models)
     if inside is not None:
         raise ValueError("inside is for arrays: a RashomonSet knows which draws lie in its set")
+    return _of_set(_draws(models), X, measure, reference, reference_chains)
+
+
+def _of_set(
+    drawn: RashomonSet,
+    X: ArrayLike | None,
+    measure: PairMeasure,
+    reference: Any,
+    reference_chains: int | None,
+) -> Given:
     hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     values = _values(drawn, X, measure)
     others, chains = values[:0], np.zeros(0, dtype=int)
@@ -79,13 +88,13 @@ def given(
     uniform = HITS_ARE_UNIFORM[drawn.sampler]
     _refuse_unknown_width(hit, len(others), uniform)
     every = np.concatenate([values, others]) if len(others) else values
-    bounded = drawn.task == "classification"
     return Given(
         values=measure.prepare(every),
         inside=hit,
         chains=chains,
         uniform=uniform,
-        most=measure.most(every) if bounded else float("inf"),
+        # A regression's scores have no bound that is known here.
+        most=measure.most(every) if drawn.task == "classification" else float("inf"),
         guaranteed=drawn.guarantee.holds,
         least_hit_rate=drawn.plan.hit_rate_bound if drawn.sampler == "exact" else 0.0,
     )
@@ -200,11 +209,10 @@ def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool) -> None
     known = n_reference + (int(inside.sum()) if uniform else 0)
     if known >= 2:
         return
-    why = (
-        f"{inside.sum()} of the {len(inside)} draws lies in the Rashomon set"
-        if uniform
-        else "draws of noisy chains are not proved to be uniform inside"
-    )
+    why = "draws of noisy chains are not proved to be uniform inside"
+    if uniform:
+        hits = "none" if known == 0 else "only one"
+        why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
     raise ValueError(
         f"{why}, and the set's own width cannot be told from that: pass reference=, draws with "
         "sampler='hit_and_run' of the same rows and psi, or raise epsilon or psi"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.measures.split.estimate import Estimate, hit_interval, jackknife
 from rashomon_explorer.measures.split.mixture import Mixture
-from rashomon_explorer.measures.split.units import Units
+from rashomon_explorer.measures.split.units import Layout, Units
 
 FloatArray = NDArray[np.float64]
 
@@ -60,11 +60,10 @@ def split_of(
     least_hit_rate : float, default=0.0
         Proved for the mechanism, where something is.
     """
-    layout = units.layout
+    layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
     missed = _effective(layout.weights[layout.missed])
-    n_draws, freedom = int(layout.drawn.sum()), wide - 1 if wide >= FEW else 0
-    noise = mixture.total - mixture.width
+    freedom = wide - 1 if wide >= FEW else 0
 
     def interval(
         replicates: FloatArray, freedom: float, level: float = level, skewed: bool = True
@@ -84,23 +83,24 @@ def split_of(
         outer = interval(mixture.width, freedom, half).clipped(0, most)
         inner, apart = outer, Estimate(0.0, 0.0, 0.0)
         if not uniform:
-            inner = interval(mixture.values[0], n_draws - 1, half).clipped(0, most)
-            apart = interval(mixture.values[0] - mixture.width, n_draws - 1, half)
-        hits = hit_interval(int(layout.hit.sum()), n_draws, half)
-        missing = 1 - max(hits.low, least_hit_rate) ** 2
-        found = _widest(float(noise[0]), missing, inner, apart, most)
-        share = _share(found, outer)
-        total = Estimate(
-            total.value,
-            min(total.low, outer.low + found.low),
-            max(total.high, outer.high + found.high),
-        )
+            hits = float(layout.hit.sum()) - 1
+            inner = interval(mixture.values[0], hits, half).clipped(0, most)
+            apart = interval(mixture.values[0] - mixture.width, min(hits, freedom), half)
+        pairs = _pairs_with_a_miss(layout, least_hit_rate, half)
+        found = _widest(float(noise[0]), pairs, inner, apart, most)
+        share, total = _share(found, outer), _together(total, outer, found)
     return Split(
         total=total.clipped(0, most),
         width=width,
         noise=found.clipped(-most, most),
         share_of_noise=share.clipped(-math.inf, 1),
     )
+
+
+def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, level: float) -> float:
+    """Largest chance that it leaves open for a pair of draws to have one outside, 1 − h²."""
+    hits = hit_interval(int(layout.hit.sum()), int(layout.drawn.sum()), level)
+    return 1 - max(hits.low, least_hit_rate) ** 2
 
 
 def _widest(
@@ -122,6 +122,12 @@ def _share(noise: Estimate, width: Estimate) -> Estimate:
     value = _fraction(noise.value, width.value, math.nan)
     low = _fraction(noise.low, width.low, -math.inf)
     return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
+
+
+def _together(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
+    """Widen a total's interval to all that width and noise leave open."""
+    low, high = min(total.low, width.low + noise.low), max(total.high, width.high + noise.high)
+    return Estimate(total.value, low, high)
 
 
 def _fraction(noise: float, width: float, otherwise: float) -> float:

@@ -1,5 +1,6 @@
 """What a larger budget would have left of the noise, told from the draws at hand."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.split.estimate import check_level
 from rashomon_explorer.measures.split.inputs import given
-from rashomon_explorer.measures.split.intervals import split_of
 from rashomon_explorer.measures.split.kernels import get_pair_measure
 from rashomon_explorer.measures.split.mixture import Mixture
 from rashomon_explorer.measures.split.result import CURATOR
-from rashomon_explorer.measures.split.width_or_noise import flat, units_of
+from rashomon_explorer.measures.split.units import Layout
+from rashomon_explorer.measures.split.width_or_noise import estimates, flat, units_of
 from rashomon_explorer.privacy import Plan, affordable_eta
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
@@ -81,37 +82,33 @@ def noise_against_price(
     pair_measure = get_pair_measure(measure)
     _check_models(models)
     found = given(models, X, pair_measure, None, reference, None)
-    prices = _prices(epsilon, models.plan)
     units, plan = units_of(found, pair_measure), models.plan
     energy = plan.threshold.energy(np.asarray(models.excess) - models.psi)
     energy = np.pad(np.where(found.inside, 0.0, energy), (0, len(units.layout.sizes) - len(energy)))
     rows = []
-    for price in prices:
+    for price in _prices(epsilon, plan):
         eta = _eta(price, plan)
-        beta = eta / plan.oscillation
-        weighted = units.reweighted(_weights(energy, beta - plan.beta))
-        mixture = Mixture.of(weighted, found.uniform)
-        split = split_of(
+        weighted = units.reweighted(_weights(energy, eta / plan.oscillation - plan.beta))
+        proved = plan.at(eta)[1] if np.isfinite(eta) else 1.0
+        split = estimates(
+            replace(found, least_hit_rate=proved),
             weighted,
-            mixture,
-            uniform=found.uniform,
-            most=found.most,
-            level=level,
-            least_hit_rate=plan.at(eta)[1] if np.isfinite(eta) else 1.0,
+            Mixture.of(weighted, found.uniform),
+            level,
         )
-        kept = weighted.layout.weights[weighted.layout.drawn]
-        rows.append(
-            {
-                "epsilon": price,
-                "beta": beta,
-                "hit_rate": found.inside.sum() / kept.sum(),
-                "draws": kept.sum() ** 2 / (kept @ kept),
-                **flat(split),
-            }
-        )
+        worth = _worth(weighted.layout)
+        rows.append({"epsilon": price, "beta": eta / plan.oscillation, **worth, **flat(split)})
     table = pd.DataFrame(rows)
     table.attrs.update(view=CURATOR, measure=measure, guaranteed=found.guaranteed)
     return table
+
+
+def _worth(layout: Layout) -> dict[str, float]:
+    kept = layout.weights[layout.drawn]
+    return {
+        "hit_rate": float(layout.hit.sum() / kept.sum()),
+        "draws": float(kept.sum() ** 2 / (kept @ kept)),
+    }
 
 
 def _weights(energy: FloatArray, colder: float) -> FloatArray:

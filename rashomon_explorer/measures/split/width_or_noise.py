@@ -184,7 +184,7 @@ def _cross_check(units: Units) -> float | None:
     hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
     reference = Mixture.of(units.only(~drawn), uniform=False).width
     apart, error = hits[0] - reference[0], math.hypot(_error(hits), _error(reference))
-    return float(apart / error) if error > 0 else None
+    return float(apart / error) if error > 0 and math.isfinite(apart) else None
 
 
 def _error(replicates: FloatArray) -> float:

@@ -32,8 +32,8 @@ def curator(given: Curator) -> list[Block]:
             of_members(
                 plot_importance(models, given.X, given.y), guaranteed=given.models.guarantee.holds
             ),
-            "Range of the permutation importance of every feature over the draws, with the best "
-            "model's.",
+            "Range of the permutation importance of every feature over the models within ψ, with "
+            "the best model's.",
             Table(importance_table(models, given.X, given.y), "Permutation importance"),
         ),
     ]
