@@ -101,7 +101,7 @@ def curator_report(
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
     material = curator_material(models, X, y, groups, problem, **public)
     if X is not None and models.n_draws:
-        models.scores(X)  # rows that do not suit the models are the caller's error, not a gap
+        models.scores(material.rows(0, 1))  # rows of another shape are the caller's error
     named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
     html = Page(named, "curator", interactive).write(CURATOR, material)
     write_text(place, html, public=False)

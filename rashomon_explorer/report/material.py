@@ -14,7 +14,7 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.release import Released
-from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.privacy import Ledger, Plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 
@@ -80,6 +80,12 @@ class Curator(Public):
         """Whether the models' predictions can be asked for: of rows, or those they hold."""
         return self.X is not None or self.models.sampler == "stored predictions"
 
+    def rows(self, start: int, stop: int) -> Any:
+        """Take some of the rows, whatever holds them; None where predictions are stored."""
+        if self.X is None:
+            return None
+        return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
+
     @cached_property
     def members(self) -> AnySet:
         """The models within ψ, where losses tell which they are; otherwise all."""
@@ -144,6 +150,8 @@ def release_material(models: ReleasedSet, aggregates: Sequence[Released], **publ
         If ``models`` is no release, or an aggregate something else.
     CuratorOnlyError
         If an aggregate carries no guarantee that holds.
+    ValueError
+        If the constants are not those of the plan.
     """
     if type(models) is not ReleasedSet:
         raise TypeError(
@@ -158,7 +166,10 @@ def release_material(models: ReleasedSet, aggregates: Sequence[Released], **publ
             )
         if not value.guarantee.holds:
             raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {value.guarantee}")
-    return Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
+    material = Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
+    if material.constants is not None:
+        _check_constants(material.constants, models.plan)
+    return material
 
 
 def _tidy(public: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,6 +200,16 @@ def _check_lengths(
 
 def _count(groups: "pd.Series[Any] | None") -> int | None:
     return None if groups is None else len(groups)
+
+
+def _check_constants(constants: Constants, planned: Plan) -> None:
+    given = constants.n, constants.p, constants.priced_osc
+    wanted = planned.n, planned.p, planned.oscillation
+    if not np.allclose(given, wanted, rtol=1e-9, atol=0):
+        raise ValueError(
+            f"constants must be those of the draws, n, p and oscillation {wanted}, got {given}: "
+            "take them from the estimator that was fitted, constants(n_samples, n_features)"
+        )
 
 
 def _check_problem(models: AnySet, problem: Problem) -> None:

@@ -116,6 +116,15 @@ def test_people_are_of_the_set_and_not_of_strays(models: Any, rows: Any, tmp_pat
     assert high - low == pytest.approx(width[row], abs=2e-4)
 
 
+def test_people_are_the_same_however_many_rows_are_read_at_once(
+    models: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = rows
+    whole = read(models.report(tmp_path / "a.html", X, y, interactive=False))
+    monkeypatch.setattr("rashomon_explorer.report.sections.people._MOST_SCORES", 100)
+    assert read(models.report(tmp_path / "b.html", X, y, interactive=False)) == whole
+
+
 def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows: Any, tmp_path: Path) -> None:
     X, y, _ = rows
     clf = RashomonClassifier(epsilon=0.01, n_draws=3, random_state=0).fit(X, y)

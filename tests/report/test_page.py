@@ -11,6 +11,7 @@ import pytest
 
 import rashomon_explorer
 from rashomon_explorer import hooks
+from rashomon_explorer.privacy import pure
 from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.page import Page
@@ -178,6 +179,11 @@ def test_cells_are_written_for_people() -> None:
     assert re.findall(r"<td[^>]*>(.*?)</td>", text) == [
         *("yes", "0.1235", "–", "∞", "12,345", "a&lt;b")
     ]
+
+
+def test_a_price_past_the_range_of_doubles_has_a_curve() -> None:
+    curve = tradeoff_table(pure(800.0))["misses at least"]
+    assert curve.iloc[0] == 1.0 and (curve.iloc[1:] == 0.0).all()
 
 
 def test_blocks_escape() -> None:

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.release import Released, release
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import adaptive_epsilon, no_guarantee, pure
+from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
 from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.report import curator_report, release_report
 from rashomon_explorer.report.blocks import Plot, Table
@@ -131,6 +132,27 @@ def test_aggregates_add_to_the_price(models: Any, value: Released, tmp_path: Pat
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
     assert f"together: ε = {rounded_up(total)}" in text
     assert number(value["ambiguity"].estimate, 4) in text and "comes on top" not in text
+
+
+def test_a_total_that_is_not_proved_is_not_printed(
+    models: Any, value: Released, tmp_path: Path
+) -> None:
+    draws = replace(models, guarantee=approximate(1.0, models.plan.delta))
+    other = replace(value, guarantee=zcdp(0.01))
+    path = draws.release().report(tmp_path / "c.html", aggregates=[other])
+    text = words_of(read(path))
+    assert "no finite ε is proved" in text and "together: ε" not in text
+
+
+def test_constants_of_another_problem_are_refused(
+    models: Any, fitted: Any, rows: Any, tmp_path: Path
+) -> None:
+    n_rows, width = rows[0].shape
+    wrong = fitted.constants(n_rows + 1, width)
+    with pytest.raises(ValueError, match="constants must be those of the draws"):
+        models.release().report(tmp_path / "c.html", constants=wrong, domain=Ball(fitted.radius))
+    with pytest.raises(ValueError, match="belong together"):
+        models.release().report(tmp_path / "c.html", domain=Ball(fitted.radius))
 
 
 def test_aggregates_of_other_draws_are_no_part_of_the_total(

@@ -60,8 +60,8 @@ class Approximate(TradeOff):
         alpha = np.asarray(alpha, dtype=float)
         room = 1 - self.slack
         flat = math.exp(-self.at) * (room - alpha)
-        with np.errstate(over="ignore"):
-            steep = room - np.exp(self.at) * alpha
+        with np.errstate(over="ignore", invalid="ignore"):
+            steep = np.where(alpha > 0, room - np.exp(self.at) * alpha, room)  # e^ε·0, not ∞·0
         return np.maximum(0.0, np.maximum(steep, flat))[()]
 
     def renyi(self, order: float) -> float:

@@ -1,18 +1,23 @@
 """Who is affected: how wide people's ranges are, and the rows the models disagree about most."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rashomon_explorer.measures import row_disagreement, viable_prediction_range
 from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
+from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.report.blocks import Block, Plot, Table
 from rashomon_explorer.report.figures import of_members
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_rows
 
 MOST_PEOPLE = 10
+_MOST_SCORES = 4_000_000
 _NOTE = (
     "Over the models within ψ, where losses are known. Rows are counted from 0, as they were "
     "handed in."
@@ -39,18 +44,28 @@ def _everybody(given: Curator, models: RashomonSet) -> Plot:
 
 
 def _most_affected(given: Curator) -> pd.DataFrame:
-    models = given.members
-    scores = models.scores(given.X)
-    spread = scores if scores.ndim == 2 else scores.max(axis=-1)
-    ranges = viable_prediction_range(spread)
-    columns = {"least score": ranges[:, 0], "largest score": ranges[:, 1]}
-    width = ranges[:, 1] - ranges[:, 0]
-    if models.task == "classification" and models.n_draws > 1:
-        columns["disagreement"] = row_disagreement(models.labels(given.X))
-        order = np.lexsort((-width, -columns["disagreement"]))
-    else:
-        order = np.argsort(-width, kind="stable")
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(width), name="row"))
+    frame = pd.concat(_blocks(given), ignore_index=True).rename_axis("row")
     if given.groups is not None:
         frame[str(given.groups.name)] = given.groups.astype(str).to_numpy()
-    return frame.iloc[order[:MOST_PEOPLE]]
+    width = frame["largest score"] - frame["least score"]
+    first = frame["disagreement"] if "disagreement" in frame else width
+    return frame.iloc[np.lexsort((-width, -first))[:MOST_PEOPLE]]
+
+
+def _blocks(given: Curator) -> Iterator[pd.DataFrame]:
+    """Ranges of all rows, so many rows at a time that all models' scores fit into memory."""
+    models = given.members
+    if isinstance(models, PredictorSet) and given.X is None:
+        yield _ranges(models.scores(), models.task)
+        return
+    step = max(1, _MOST_SCORES // (models.n_draws * max(1, models.n_classes)))
+    for start in range(0, len(given.X), step):
+        yield _ranges(models.scores(given.rows(start, start + step)), models.task)
+
+
+def _ranges(scores: NDArray[np.float64], task: str) -> pd.DataFrame:
+    ends = viable_prediction_range(scores if scores.ndim == 2 else scores.max(axis=-1))
+    columns = {"least score": ends[:, 0], "largest score": ends[:, 1]}
+    if task == "classification" and len(scores) > 1:
+        columns["disagreement"] = row_disagreement(likeliest(scores))
+    return pd.DataFrame(columns)

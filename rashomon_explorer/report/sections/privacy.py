@@ -1,5 +1,6 @@
 """What the draws cost, what that means, and under which assumptions it holds."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -38,15 +39,21 @@ def release(given: Release) -> list[Block]:
     blocks = _guarantee(given.models.guarantee, delta)
     if given.aggregates:
         every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
-        total = rounded_up(adaptive_epsilon(every, delta))
-        blocks.insert(
-            1,
-            Words(
-                f"Draws and aggregates together: ε = {total} at δ = {number(delta)}, however the "
-                "aggregates were chosen after the draws."
-            ),
-        )
+        blocks.insert(1, _together(adaptive_epsilon(every, delta), delta))
     return blocks if given.ledger is None else [*blocks, _public_charges(given.ledger)]
+
+
+def _together(total: float, delta: float) -> Words:
+    if math.isinf(total):
+        return Words(
+            f"Of draws and aggregates together no finite ε is proved at δ = {number(delta)}: the "
+            "draws leave none of it. Each holds by itself, as stated with it.",
+            "warning",
+        )
+    return Words(
+        f"Draws and aggregates together: ε = {rounded_up(total)} at δ = {number(delta)}, however "
+        "the aggregates were chosen after the draws."
+    )
 
 
 def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
@@ -58,11 +65,13 @@ def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
     table = tradeoff_table(guarantee)
     return [
         *blocks,
-        Table(_prices(guarantee, delta), "Least proved ε at each δ", "ε is rounded up."),
+        Table(
+            _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
+        ),
         Plot(
             plot_tradeoff(table),
-            "Least share of misses of any test that tells two neighbouring data sets apart, "
-            "against its share of false alarms.",
+            "Least share of misses of any test that tells from the draws two neighbouring data "
+            "sets apart, against its share of false alarms.",
             Table(table, "Trade-off between false alarms and misses"),
         ),
         Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
