@@ -150,7 +150,7 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
         yield f"budget  ε = {budget[0]:g} at δ = {budget[1]:g}"
     yield f"spent   {_spent(ledger, delta)}"
     if budget is not None:
-        yield f"left    ε = {ledger.remaining:.4g}"
+        yield f"left    ε = {rounded_down(ledger.remaining)}"
     yield f"charges {_counts(entry.state for entry in entries)}"
     for entry in entries:
         yield ""
@@ -165,7 +165,7 @@ def _spent(ledger: "Ledger", delta: float | None) -> str:
     if delta is None:
         delta = ledger.budget[1] if ledger.budget is not None else 0.0
     if math.isfinite(spent):
-        return f"ε = {spent:.4g} at δ = {delta:g}"
+        return f"ε = {rounded_up(spent)} at δ = {delta:g}"
     return f"no ε holds at δ = {delta:g}; add up at a larger δ with --delta 1e-6"
 
 

@@ -4,7 +4,7 @@ from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.plots.text import number, plural
+from rashomon_explorer.plots.text import number, plural, price, what_is_left
 from rashomon_explorer.privacy import Plan
 
 
@@ -21,9 +21,9 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
-        f"This draw would bring the total to ε = {number(account.after(plan.guarantee))}, past the "
+        f"This draw would bring the total to {price(account.after(plan.guarantee))}, past the "
         f"budget of ε = {number(account.budget)} at δ = {number(account.delta)}. "
-        f"ε = {number(account.left)} is left. Nothing was drawn and nothing was spent: lower ε or "
+        f"ε = {what_is_left(account.left)} is left. Nothing was drawn and nothing was spent: lower ε or "
         "the number of draws."
     )
 
@@ -75,4 +75,5 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
     if state.data.bounds_learnt:
         return f"{told} No guarantee: the bounds were learnt from the rows."
     account = state.account
-    return f"{told} Spent so far: ε = {number(account.spent)}, left: ε = {number(account.left)}."
+    left = what_is_left(account.left)
+    return f"{told} Spent so far: {price(account.spent)}, left: ε = {left}."

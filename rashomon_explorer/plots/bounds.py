@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.bounds import ExcessLaw, convex_law, quadratic_law
 from rashomon_explorer.plots._checks import need_as_drawn, need_curator
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.plots.theme import (
     BLUE,
     GREEN,
@@ -84,7 +84,7 @@ def plot_promise(planned: Plan) -> go.Figure:
     end = _end(np.zeros(0), promise)
     figure = new_figure(
         "What is promised of a draw",
-        f"within ψ ≥ {percent(promise.hit_rate)} · mean excess ≤ {number(promise.mean)}",
+        f"within ψ {at_least(promise.hit_rate)} · mean excess {at_most(promise.mean)}",
     )
     _add_laws(figure, planned, promise, end)
     _finish(figure, promise, end)
@@ -112,6 +112,16 @@ def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) 
     usual = quadratic_law(p=planned.p, beta=promise.beta, psi=promise.psi)
     _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
     _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
+    figure.update_traces(
+        selector={"name": "promised, at least"},
+        hovertext=[_kept(*point) for point in zip(places, promise.cdf(places), strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _kept(place: float, share: float) -> str:
+    promised = number(100 * share, rounding="down")
+    return f"promised: at least {promised}% with excess loss {at_most(place)}"
 
 
 def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
@@ -126,11 +136,11 @@ def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
 
 def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
     if not rashomon_set.n_draws:
-        return f"no draws · promised ≥ {percent(promise.hit_rate)} in the set"
+        return f"no draws · promised {at_least(promise.hit_rate)} in the set"
     words = [
-        f"in the set {percent(rashomon_set.hit_rate)}, promised ≥ {percent(promise.hit_rate)}",
+        f"in the set {percent(rashomon_set.hit_rate)}, promised {at_least(promise.hit_rate)}",
         f"mean excess {number(float(rashomon_set.excess.mean()))}, "
-        f"promised ≤ {number(promise.mean)}",
+        f"promised {at_most(promise.mean)}",
     ]
     if rashomon_set.sampler not in _EXACT_SAMPLERS:
         words.append(f"promised of exact draws, not of {rashomon_set.sampler}")
@@ -195,11 +205,11 @@ def _add_law(
     )
 
 
-_MARKS = {"measured": (BLUE, "", ""), "promised": (GREEN, "≥ ", "≤ ")}
+_MARKS = {"measured": (BLUE, percent, number), "promised": (GREEN, at_least, at_most)}
 
 
 def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: float) -> None:
-    colour, least, most = _MARKS[name]
+    colour, share, loss = _MARKS[name]
     figure.add_scatter(
         x=[psi, mean],
         y=[hit_rate, 0],
@@ -214,8 +224,8 @@ def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: 
             "line": {"color": colour, "width": [1, 3]},
         },
         hovertext=[
-            f"hit rate {name}: {least}{percent(hit_rate)}",
-            f"mean excess loss {name}: {most}{number(mean)}",
+            f"hit rate {name}: {share(hit_rate)}",
+            f"mean excess loss {name}: {loss(mean)}",
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )

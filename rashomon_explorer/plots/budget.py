@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, number, percent, price, what_is_left
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,
@@ -97,7 +97,7 @@ def budget_bar(
             name="spent",
             showlegend=k == 0,
             marker={"color": BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
-            hovertemplate=f"charge {k + 1}: adds ε = {number(high - low)}<br>{note}<extra></extra>",
+            hovertemplate=f"charge {k + 1}: adds {price(high - low)}<br>{note}<extra></extra>",
         )
     _add_planned(figure, spent, after, budget)
     left = max(0.0, budget - max(spent, after))
@@ -109,7 +109,7 @@ def budget_bar(
         width=0.5,
         name="left",
         marker={"color": "rgba(138,143,152,0.22)", "line": {"width": 0}},
-        hovertemplate=f"left: ε = {number(left)}<extra></extra>",
+        hovertemplate=f"left: ε = {what_is_left(left)}<extra></extra>",
     )
     figure.add_vline(x=budget, line={"color": GREY, "width": 2})
     figure.update_layout(
@@ -143,14 +143,14 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
             "line": {"width": 1.5, "color": VERMILLION if over else GREEN},
             "pattern": {"shape": "/", "fgcolor": VERMILLION if over else GREEN, "size": 7},
         },
-        hovertemplate=f"planned draw: adds ε = {number(after - spent)}<extra></extra>",
+        hovertemplate=f"planned draw: adds {price(after - spent)}<extra></extra>",
     )
 
 
 def _told(spent: float, after: float, budget: float) -> str:
-    parts = [f"ε = {number(spent)} of {number(budget)} spent"]
+    parts = [f"{price(spent)} of {number(budget)} spent"]
     if after > spent:
-        parts.append(f"{number(after)} with the planned draw")
+        parts.append(f"{price(after)} with the planned draw")
     return " · ".join(parts)
 
 
@@ -176,8 +176,8 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     prices, rates = price_curve(planned, n_points=n_points)
     figure = new_figure(
         "Guaranteed hit rate against the price",
-        f"≥ {percent(planned.hit_rate_bound)} of the draws within ψ at ε = "
-        f"{number(planned.epsilon)}{_paid_by(planned)}",
+        f"{at_least(planned.hit_rate_bound)} of the draws within ψ at "
+        f"{price(planned.epsilon)}{_paid_by(planned)}",
         height=HEIGHT,
     )
     figure.add_scatter(
@@ -188,7 +188,8 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         line={"color": BLUE, "width": 2.5},
         fill="tozeroy",
         fillcolor="rgba(86,180,233,0.18)",
-        hovertemplate="ε = %{x:.3g}: at least %{y:.1%} hit<extra></extra>",
+        hovertext=[_bought(*point) for point in zip(prices, rates, strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_scatter(
         x=[planned.epsilon],
@@ -196,7 +197,8 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         mode="markers",
         name="this plan",
         marker={"size": 13, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
-        hovertemplate="this plan: ε = %{x:.3g}, at least %{y:.1%}<extra></extra>",
+        hovertext=[f"this plan: {_bought(planned.epsilon, planned.hit_rate_bound)}"],
+        hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.update_layout(
         xaxis={
@@ -211,6 +213,10 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         meta={"view": "plan"},
     )
     return figure
+
+
+def _bought(epsilon: float, hit_rate: float) -> str:
+    return f"{price(epsilon)}: {at_least(hit_rate)} hit"
 
 
 def _paid_by(planned: Plan) -> str:

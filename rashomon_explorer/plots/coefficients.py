@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
-from rashomon_explorer.plots.text import number, short_name
+from rashomon_explorer.plots.text import number, price, short_name
 from rashomon_explorer.plots.theme import (
     BLUE,
     LOSS_SCALE,
@@ -143,8 +143,8 @@ def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
         The same figure.
     """
     delta = released.plan.delta
-    price = f"ε = {number(released.guarantee.epsilon(delta))} at δ = {number(delta)}"
-    return add_band(figure, "release", f"released: paid with {price}")
+    paid = price(released.guarantee.epsilon(delta), delta)
+    return add_band(figure, "release", f"released: paid with {paid}")
 
 
 def feature_index(names: Sequence[str], name: str) -> int:

@@ -247,8 +247,8 @@ def _draws(values: pd.DataFrame) -> go.Scatter:
 def _limits(name: str, row: pd.Series) -> str:
     text = (
         f"<b>{escape(name)}</b><br>attained: {number(row['lower_attained'])} to "
-        f"{number(row['upper_attained'])}<br>no model beyond {number(row['lower'])} or "
-        f"{number(row['upper'])}"
+        f"{number(row['upper_attained'])}<br>no model beyond "
+        f"{number(row['lower'], rounding='down')} or {number(row['upper'], rounding='up')}"
     )
     if "shortfall" not in row or not np.isfinite(row["shortfall"]):
         return text

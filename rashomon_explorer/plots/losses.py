@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.plots._checks import need_curator, shown_points
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, number, percent
 from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, VERMILLION, curator_band, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -102,7 +102,7 @@ def _found(rashomon_set: RashomonSet, note: str) -> str:
     inside = f"hit rate {percent(rashomon_set.hit_rate)} of {rashomon_set.n_draws:,} draws"
     # The promise is one of all draws together: not of a choice of them, nor of others' models.
     drawn = isinstance(rashomon_set, RashomonSet) and rashomon_set.as_drawn
-    promised = f"guaranteed ≥ {percent(rashomon_set.plan.hit_rate_bound)}" if drawn else ""
+    promised = f"guaranteed {at_least(rashomon_set.plan.hit_rate_bound)}" if drawn else ""
     return " · ".join(filter(None, [inside, promised, note]))
 
 

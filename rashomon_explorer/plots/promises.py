@@ -14,7 +14,7 @@ from rashomon_explorer.bounds import (
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -23,6 +23,7 @@ GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
 
 _MISSING = float("nan")
 _NO_RIDGE = "needs ridge > 0"
+_BOUND = {"≥": at_least, "≤": at_most}
 
 
 @dataclass(frozen=True)
@@ -58,22 +59,21 @@ class Promise:
 
     @property
     def promised(self) -> str:
-        """The bound in words.
+        """The bound in words, rounded to the side on which it is still true.
 
         Examples
         --------
         >>> Promise("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
         '≥ 66%'
         """
-        return self.missing or f"{self.sense} {self._written(self.bound)}"
+        return self.missing or _BOUND[self.sense](self.bound, share=self.is_share)
 
     @property
     def found(self) -> str:
         """What was measured, in words; a dash if nothing was."""
-        return "–" if math.isnan(self.measured) else self._written(self.measured)
-
-    def _written(self, value: float) -> str:
-        return percent(value) if self.is_share else number(value)
+        if math.isnan(self.measured):
+            return "–"
+        return percent(self.measured) if self.is_share else number(self.measured)
 
 
 def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> list[Promise]:

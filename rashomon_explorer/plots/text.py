@@ -1,17 +1,26 @@
-"""Numbers and names as the figures write them."""
+"""Numbers and names as the figures write them; bounds are rounded to the side that stays true."""
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
+from typing import Literal
+
+Rounding = Literal["nearest", "up", "down"]
 
 _LONGEST_NAME = 24
+_ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
+# A double such as 0.2 lies a hair above its decimal: that hair must not become a digit.
+_EXACT = Context(prec=12)
 
 
-def percent(share: float) -> str:
+def percent(share: float, rounding: Rounding = "nearest") -> str:
     """Write a share as a percentage that never rounds a miss up to certainty.
 
     Parameters
     ----------
     share : float
         Between 0 and 1.
+    rounding : {"nearest", "up", "down"}
+        Bounds go up or down; up may reach 100%, which then is a true bound.
 
     Returns
     -------
@@ -22,13 +31,21 @@ def percent(share: float) -> str:
     --------
     >>> percent(0.5), percent(0.9991), percent(1.0), percent(0.004), percent(1e-9)
     ('50%', '99.9%', '100%', '0.4%', '0%')
+    >>> percent(0.1455), percent(0.1455, "down"), percent(0.99999, "down")
+    ('15%', '14%', '99.9%')
     """
-    if 5e-4 <= share < 0.01 or 0.99 < share < 1:
-        return f"{min(100 * share, 99.9) if share < 1 else 100.0:.1f}%"
-    return f"{100 * share:.0f}%"
+    if not -1e6 < share < 1e6:
+        return "not known"
+    exact = 100 * _EXACT.plus(Decimal(float(share)))
+    fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
+    step = Decimal("0.1") if fine else Decimal(1)
+    rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
+    if rounding == "nearest" and exact < 100:
+        rounded = min(rounded, Decimal("99.9"))
+    return f"{rounded:.0f}%" if rounded == 100 else f"{rounded}%"
 
 
-def number(value: float, digits: int = 3) -> str:
+def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
     """Write a number with a few significant digits and no needless exponent.
 
     Parameters
@@ -37,6 +54,8 @@ def number(value: float, digits: int = 3) -> str:
         Any number.
     digits : int
         Significant digits.
+    rounding : {"nearest", "up", "down"}
+        Bounds go up or down; a hair of 1e-12 of the value is not a digit.
 
     Returns
     -------
@@ -47,15 +66,109 @@ def number(value: float, digits: int = 3) -> str:
     --------
     >>> number(0.02), number(1234.5), number(1e-06), number(4.0)
     ('0.02', '1,230', '1e-6', '4')
+    >>> number(4.001, rounding="up"), number(4.009, rounding="down"), number(0.2, rounding="up")
+    ('4.01', '4', '0.2')
     """
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "∞", "-inf": "−∞"}.get(str(value), "not known")
-    if value and not 1e-3 <= abs(value) < 1e6:
-        mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    exact = Decimal(float(value)) if rounding == "nearest" else _EXACT.plus(Decimal(float(value)))
+    rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
+    if rounded and not 1e-3 <= abs(rounded) < 1e6:
+        mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{mantissa}e{int(power)}"
-    rounded = float(f"{value:.{digits}g}")
-    return f"{rounded:,.6f}".rstrip("0").rstrip(".")
+    return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
+
+
+def at_least(bound: float, *, share: bool = True) -> str:
+    """Write a lower bound, rounded down: what is printed is never more than what is promised.
+
+    Parameters
+    ----------
+    bound : float
+        What is promised at least.
+    share : bool
+        Whether it is a share, between 0 and 1.
+
+    Returns
+    -------
+    str
+        The sign and the bound.
+
+    Examples
+    --------
+    >>> at_least(0.1455), at_least(1.0), at_least(0.0042), at_least(2.349, share=False)
+    ('≥ 14%', '≥ 100%', '≥ 0.4%', '≥ 2.34')
+    """
+    return f"≥ {percent(bound, 'down') if share else number(bound, rounding='down')}"
+
+
+def at_most(bound: float, *, share: bool = False) -> str:
+    """Write an upper bound, rounded up: what is printed is never less than what is promised.
+
+    Parameters
+    ----------
+    bound : float
+        What is promised at most.
+    share : bool
+        Whether it is a share, between 0 and 1.
+
+    Returns
+    -------
+    str
+        The sign and the bound.
+
+    Examples
+    --------
+    >>> at_most(0.02341), at_most(4.0), at_most(0.141, share=True)
+    ('≤ 0.0235', '≤ 4', '≤ 15%')
+    """
+    return f"≤ {percent(bound, 'up') if share else number(bound, rounding='up')}"
+
+
+def price(epsilon: float, delta: float | None = None) -> str:
+    """Write a privacy price, rounded up: no one pays more than is printed.
+
+    Parameters
+    ----------
+    epsilon : float
+        The price.
+    delta : float, optional
+        Where it is said; left out if None.
+
+    Returns
+    -------
+    str
+        ε, and δ if given.
+
+    Examples
+    --------
+    >>> price(6.461), price(4.0, 1e-6)
+    ('ε = 6.47', 'ε = 4 at δ = 1e-6')
+    """
+    at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
+    return f"ε = {number(epsilon, rounding='up')}{at}"
+
+
+def what_is_left(epsilon: float) -> str:
+    """Write what is left of a budget, rounded down, never below nothing.
+
+    Parameters
+    ----------
+    epsilon : float
+        The budget less what was spent.
+
+    Returns
+    -------
+    str
+        A number.
+
+    Examples
+    --------
+    >>> what_is_left(1.5395), what_is_left(-0.2)
+    ('1.53', '0')
+    """
+    return number(max(0.0, epsilon), rounding="down")
 
 
 def short_name(name: str) -> str:

@@ -9,7 +9,7 @@ import traitlets
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.text import number, price, what_is_left
 
 
 class BudgetGauge:
@@ -82,8 +82,8 @@ class BudgetGauge:
             return
         if not math.isfinite(account.budget):
             self.gauge.value = (
-                f'<p class="rx-note">This ledger has no budget. Spent: ε = '
-                f"{number(account.spent)}.</p>"
+                f'<p class="rx-note">This ledger has no budget. Spent: '
+                f"{price(account.spent)}.</p>"
             )
             return
         free = self.state.busy or (self.state.data is not None and self.state.data.bounds_learnt)
@@ -97,7 +97,9 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
-    told = f"ε = {number(spent)} of {number(budget)} spent, {number(budget - spent)} left"
+    left, paid = what_is_left(budget - spent), number(spent, rounding="up")
+    more = number(max(0.0, after - spent), rounding="up")
+    told = f"ε = {paid} of {number(budget)} spent, {left} left"
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
         f'aria-valuemin="0" aria-valuemax="{budget:g}" aria-valuenow="{spent:.6g}" '
@@ -105,10 +107,10 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
         f'<span class="rx-spent" style="width:{100 * used:.2f}%"></span>'
         f'<span class="rx-planned" style="width:{100 * planned:.2f}%"></span></div>'
         '<div class="rx-legend">'
-        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{number(spent)}</b></span>'
-        f'<span><i class="rx-planned"></i>planned <b>{number(max(0.0, after - spent))}</b></span>'
-        f'<span><i class="rx-left"></i>left <b class="rx-left-value">'
-        f"{number(max(0.0, budget - spent))}</b></span></div>"
+        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{paid}</b></span>'
+        f'<span><i class="rx-planned"></i>planned <b>{more}</b></span>'
+        f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
+        "</span></div>"
         f'<p class="rx-note">ε of {number(budget)} in all, at δ = {number(delta)}</p>'
     )
 

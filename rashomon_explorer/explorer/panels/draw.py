@@ -9,7 +9,7 @@ from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import LiveText
-from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.text import at_least, plural, price, what_is_left
 
 
 class DrawPanel:
@@ -90,18 +90,18 @@ class DrawPanel:
             return '<p class="rx-note">Choose a data set first.</p>'
         if state.data.bounds_learnt:
             return '<p class="rx-note"><b>No guarantee</b>: bounds were learnt from the rows.</p>'
-        price = number(state.plan.guarantee.epsilon(state.plan.delta))
+        cost = price(state.plan.guarantee.epsilon(state.plan.delta))
         if state.busy:
-            return f'<p class="rx-note">Reserved in the ledger: <b>ε = {price}</b>.</p>'
+            return f'<p class="rx-note">Reserved in the ledger: <b>{cost}</b>.</p>'
         account = state.account
         if account is not None and not account.affords(state.plan.guarantee):
-            left = number(account.left)
+            left = what_is_left(account.left)
             return f'<p class="rx-note"><b>Over the budget</b>: ε = {left} is left.</p>'
         # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
-        promise = percent(state.plan.hit_rate_bound)
+        promise = at_least(state.plan.hit_rate_bound)
         return (
-            f'<p class="rx-note">Pressing the button spends <b>ε = {price}</b>. Each draw is '
-            f"within ψ with probability <b>≥ {promise}</b>.</p>"
+            f'<p class="rx-note">Pressing the button spends <b>{cost}</b>. Each draw is '
+            f"within ψ with probability <b>{promise}</b>.</p>"
         )
 
     def _bar(self) -> str:

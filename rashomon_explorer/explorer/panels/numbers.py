@@ -5,7 +5,7 @@ import ipywidgets
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, number, percent, price
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -90,10 +90,10 @@ class NumbersPanel:
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
         delta = models.plan.delta
-        epsilon = number(models.guarantee.epsilon(delta))
+        paid = price(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
-        note = seed or f"at δ = {number(delta)}"
-        return fact("Paid", f"ε = {epsilon}", note, kind="rx-paid")
+        note = seed or f"at δ = {number(delta, rounding='up')}"
+        return fact("Paid", paid, note, kind="rx-paid")
 
     def _look(self, _change: object) -> None:
         self.state.view = self.view.value
@@ -105,7 +105,7 @@ def _curator_facts(models: RashomonSet) -> list[str]:
         fact(
             "Hit rate",
             percent(models.hit_rate),
-            f"guaranteed ≥ {percent(models.plan.hit_rate_bound)}",
+            f"guaranteed {at_least(models.plan.hit_rate_bound)}",
             kind="rx-curator",
         ),
         fact("Best loss", number(models.minimum.value, 4), where, kind="rx-curator"),

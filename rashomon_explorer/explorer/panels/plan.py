@@ -7,7 +7,7 @@ import ipywidgets
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, at_most, number, price, what_is_left
 from rashomon_explorer.privacy import explain
 
 
@@ -69,13 +69,13 @@ class PlanPanel:
         rows = [
             fact(
                 "Guaranteed hit rate",
-                f"≥ {percent(plan.hit_rate_bound)}",
+                at_least(plan.hit_rate_bound),
                 f"share of draws within ψ, whatever the {plan.n:,} rows say",
                 kind="rx-lead",
             ),
             *self._price(),
             fact("Inverse temperature β", number(plan.beta)),
-            fact("Expected excess loss", f"≤ {number(plan.excess_bound)}"),
+            fact("Expected excess loss", at_most(plan.excess_bound)),
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
@@ -93,10 +93,10 @@ class PlanPanel:
         if state.data is not None and state.data.bounds_learnt:
             why = "bounds were learnt from the rows, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
-        total = number(plan.guarantee.epsilon(plan.delta))
+        total, at = price(plan.guarantee.epsilon(plan.delta)), number(plan.delta, rounding="up")
         return [
-            fact("Price in total", f"ε = {total}", f"at δ = {number(plan.delta)}"),
-            fact("Price of one draw", f"ε = {number(plan.eta)}"),
+            fact("Price in total", total, f"at δ = {at}"),
+            fact("Price of one draw", price(plan.eta)),
         ]
 
     def _after(self) -> list[str]:
@@ -105,12 +105,12 @@ class PlanPanel:
             return []
         left = account.budget - account.after(plan.guarantee)
         if account.affords(plan.guarantee):
-            return [fact("Left after this draw", f"ε = {number(max(0.0, left))}")]
+            return [fact("Left after this draw", f"ε = {what_is_left(left)}")]
         return [
             fact(
                 "Over the budget",
-                f"by ε = {number(-left)}",
-                f"ε = {number(account.left)} is left",
+                f"by {price(-left)}",
+                f"ε = {what_is_left(account.left)} is left",
                 kind="rx-over",
             )
         ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rashomon_explorer.measures.release.statistic import Statistic, check_confidence
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,11 +81,12 @@ class Released:
 
     @property
     def price(self) -> str:
-        """What was paid, in words."""
+        """What was paid, in words; rounded up."""
         epsilon = self.guarantee.epsilon(self.delta)
         if math.isinf(epsilon):
             return numbers_of(self.guarantee)
-        return f"ε = {epsilon:.4g}" + (f" at δ = {self.delta:g}" if self.delta else "")
+        at = f" at δ = {rounded_up(self.delta)}" if self.delta else ""
+        return f"ε = {rounded_up(epsilon)}{at}"
 
     def table(self, confidence: float = 0.95) -> "pd.DataFrame":
         """Numbers with their error bars.
@@ -152,7 +154,8 @@ class Released:
         for statistic in self:
             low, high = statistic.interval()
             lines.append(
-                f"{statistic.name:<{width}}  {statistic.estimate:.4g}  [{low:.4g}, {high:.4g}]"
+                f"{statistic.name:<{width}}  {statistic.estimate:.4g}  "
+                f"[{rounded_down(low)}, {rounded_up(high)}]"
                 + (f"  ({statistic.note})" if statistic.note else "")
             )
         lines.append("95 % intervals of the values for these rows; the noise is in them")
