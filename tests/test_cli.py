@@ -21,6 +21,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 from rashomon_explorer.server import RunningInterpreter
 
 Start = Callable[..., Any]
@@ -189,8 +190,8 @@ def test_it_shows_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["ledger", "show", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "ε = 2 at δ = 1e-06" in shown
-    assert f"spent   ε = {ledger.spent():.4g} at δ = 1e-06\n" in shown
-    assert f"left    ε = {ledger.remaining:.4g}\n" in shown
+    assert f"spent   ε = {rounded_up(ledger.spent())} at δ = 1e-06\n" in shown
+    assert f"left    ε = {rounded_down(ledger.remaining)}\n" in shown
     assert "charges 2: 1 committed, 1 reserved and not started (spent)\n" in shown
     assert "committed: first look" in shown
     assert "reserved: no note" in shown
@@ -208,7 +209,7 @@ def test_it_shows_a_ledger_without_a_budget(
     assert main(["ledger", "show", str(path)]) == 0
     assert "no ε holds at δ = 0; add up at a larger δ with --delta" in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--delta", "1e-6"]) == 0
-    assert f"ε = {Ledger(path).spent(1e-6):.4g} at δ = 1e-06\n" in capsys.readouterr().out
+    assert f"ε = {rounded_up(Ledger(path).spent(1e-6))} at δ = 1e-06\n" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["ledger", "show", str(path), "--delta", "2"])
     assert "must be in [0, 1), got '2'" in capsys.readouterr().err
@@ -222,7 +223,7 @@ def test_it_reads_a_ledger_of_an_older_schema(
     path = Path(shutil.copy(old, tmp_path / "old.ledger"))
     assert main(["ledger", command, str(path)]) == 0
     told = capsys.readouterr().out
-    assert "first look, ψ ≤ 0.02" in told and "1.929" in told
+    assert "first look, ψ ≤ 0.02" in told and "ε = 1.93 at" in told
     if command == "show":
         assert "charges 8: 7 committed, 1 started and not ended (spent)\n" in told
 

@@ -1,22 +1,7 @@
 """Measures of a set of models: multiplicity, importance and fairness, as functions of arrays."""
 
-from rashomon_explorer.measures.capacity import (
-    capacity_bounds,
-    rashomon_capacity,
-)
-from rashomon_explorer.measures.catalogue import (
-    MEASURES,
-    Measure,
-)
 from rashomon_explorer.measures.confidence_sequence import (
     ConfidenceSequence,
-)
-from rashomon_explorer.measures.consistency import (
-    abstention,
-    self_consistency,
-)
-from rashomon_explorer.measures.curves import (
-    multiplicity_curve,
 )
 from rashomon_explorer.measures.fairness import (
     LABEL_GAPS,
@@ -31,9 +16,6 @@ from rashomon_explorer.measures.fairness import (
     group_rates,
     score_gaps,
     who_bears,
-)
-from rashomon_explorer.measures.groups import (
-    by_group,
 )
 from rashomon_explorer.measures.importance import (
     IMPORTANCES,
@@ -57,24 +39,36 @@ from rashomon_explorer.measures.importance import (
     switching_loss,
 )
 from rashomon_explorer.measures.multiplicity import (
+    MEASURES,
+    Measure,
+    Ratio,
+    abstention,
     ambiguity,
+    by_group,
+    capacity_bounds,
+    cohen_kappa,
+    decide_or_abstain,
+    delta_ambiguity,
+    delta_discrepancy,
+    delta_obscurity,
     disagreement,
     discrepancy,
-    obscurity,
-    row_disagreement,
-    viable_prediction_range,
-)
-from rashomon_explorer.measures.multiplicity_table import (
-    multiplicity_table,
-)
-from rashomon_explorer.measures.pairs import (
-    cohen_kappa,
-)
-from rashomon_explorer.measures.patterns import (
     linear_pattern_count,
+    linear_rashomon_ratio,
+    multiplicity_curve,
+    multiplicity_table,
+    obscurity,
     pattern_count,
     pattern_diversity,
     pattern_ratio,
+    range_width,
+    rashomon_capacity,
+    rashomon_ratio,
+    row_disagreement,
+    score_std,
+    score_variance,
+    self_consistency,
+    viable_prediction_range,
 )
 from rashomon_explorer.measures.ranges import (
     ExactAmbiguity,
@@ -90,11 +84,6 @@ from rashomon_explorer.measures.ranges import (
     penalised_problem,
     relative_psi,
 )
-from rashomon_explorer.measures.ratio import (
-    Ratio,
-    linear_rashomon_ratio,
-    rashomon_ratio,
-)
 from rashomon_explorer.measures.split import (
     Estimate,
     WidthOrNoise,
@@ -102,20 +91,9 @@ from rashomon_explorer.measures.split import (
     width_or_noise,
     width_or_noise_by_person,
 )
-from rashomon_explorer.measures.spread import (
-    decide_or_abstain,
-    range_width,
-    score_std,
-    score_variance,
-)
 from rashomon_explorer.measures.stopping import (
     Enough,
     enough_draws,
-)
-from rashomon_explorer.measures.tolerance import (
-    delta_ambiguity,
-    delta_discrepancy,
-    delta_obscurity,
 )
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.catalogue import LOWER_BOUND, MEASURES
 from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.encoding import Labels
+from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
 
 FloatArray = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from rashomon_explorer.plots.text import what_is_left
 from rashomon_explorer.privacy import Ledger
 from tests.browser.pages import FIGURES, Page
 
@@ -161,7 +162,7 @@ def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dash
     page.draw()
     page.wait(lambda: page.alert, "the refusal")
     assert "Nothing was drawn and nothing was spent" in page.alert
-    assert f"{ledger.remaining:.3g} is left" in page.alert
+    assert f"ε = {what_is_left(ledger.remaining)} is left" in page.alert
     assert ledger.spent() == spent
     assert page.traces("losses") == kept
     page.type_number("Privacy price", "4")

@@ -12,7 +12,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
-from rashomon_explorer.plots.text import number, percent
+from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left
 
 
 def _evaluate(lines, explorer):
@@ -51,20 +51,22 @@ def test_every_number_of_the_panels_is_a_line_of_python(drawn):
     drawn.state.view = "curator"
     plan = [_evaluate([line], drawn) for line in drawn.plan_panel.lines()]
     shown = drawn.plan_panel.facts.value
-    assert percent(plan[0]) in shown
-    assert all(number(value) in shown for value in plan[1:5])
-    assert number(8.0 - plan[5]) in shown
+    assert at_least(plan[0]) in shown
+    assert all(price(value) in shown for value in plan[1:3])
+    assert number(plan[3]) in shown
+    assert at_most(plan[4]) in shown
+    assert what_is_left(8.0 - plan[5]) in shown
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
         _evaluate([line], drawn) for line in drawn.numbers_panel.lines()
     )
     tiles = drawn.numbers_panel.facts.value
-    expected = [n_draws, number(epsilon), percent(hit_rate), number(minimum[0], 4), number(worst)]
+    expected = [n_draws, price(epsilon), percent(hit_rate), number(minimum[0], 4), number(worst)]
     for words in (*map(str, expected), percent(clipped)):
         assert f"{words}</dd>" in tiles
     budget, spent, left, entries = (_evaluate([line], drawn) for line in drawn.budget_panel.lines())
     gauge = drawn.budget_panel.gauge.value
-    assert f">{number(spent)}</b>" in gauge
-    assert f">{number(left)}</b>" in gauge
+    assert f">{number(spent, rounding='up')}</b>" in gauge
+    assert f">{what_is_left(left)}</b>" in gauge
     assert (budget, len(entries)) == ((8.0, 1e-6), 1)
 
 

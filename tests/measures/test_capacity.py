@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from rashomon_explorer.measures import capacity_bounds, rashomon_capacity
-from rashomon_explorer.measures.channel import channel_capacity
+from rashomon_explorer.measures.multiplicity.channel import channel_capacity
 
 FloatArray = NDArray[np.float64]
 

@@ -7,6 +7,7 @@ import pytest
 
 from rashomon_explorer.bounds import convex_law, quadratic_law
 from rashomon_explorer.plots.bounds import plot_bounds
+from rashomon_explorer.plots.text import at_least, at_most
 from rashomon_explorer.privacy import no_guarantee
 
 
@@ -56,7 +57,8 @@ def test_measured_and_promised_stand_where_they_are(kind, request):
     assert tuple(_trace(figure, "promised").x) == (given.psi, law.mean)
     assert _trace(figure, "promised").y[0] == given.plan.hit_rate_bound
     assert law.mean <= given.plan.excess_bound
-    assert f"promised ≥ {100 * law.hit_rate:.0f}%" in figure.layout.title.text
+    assert f"promised {at_least(law.hit_rate)}" in figure.layout.title.text
+    assert f"promised {at_most(law.mean)}" in figure.layout.title.text
 
 
 def test_the_band_of_chance_holds_the_steps_and_narrows(models):

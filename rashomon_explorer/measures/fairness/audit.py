@@ -15,7 +15,7 @@ from rashomon_explorer.measures.fairness.groups import GroupsLike
 from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
 from rashomon_explorer.measures.fairness.margin_gaps import margin_gaps
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
-from rashomon_explorer.measures.multiplicity_table import CURATOR
+from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.rashomon_set import CuratorSet
 
 if TYPE_CHECKING:

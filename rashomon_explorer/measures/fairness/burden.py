@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
 from rashomon_explorer.measures.fairness.task import need_curator
-from rashomon_explorer.measures.multiplicity_table import multiplicity_table
+from rashomon_explorer.measures.multiplicity.table import multiplicity_table
 
 _MEASURES = {
     "classification": (

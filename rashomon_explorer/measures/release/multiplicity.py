@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.measures.catalogue import MEASURES, refuse_options
-from rashomon_explorer.measures.groups import measure_rows
+from rashomon_explorer.measures.multiplicity.by_group import measure_rows
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
 from rashomon_explorer.measures.release.noise import Noise
 from rashomon_explorer.measures.release.query import (
     Query,

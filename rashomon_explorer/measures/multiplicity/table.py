@@ -9,9 +9,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.catalogue import MEASURES, OF_ALL, get_measure, refuse_options
-from rashomon_explorer.measures.curves import nest
-from rashomon_explorer.measures.groups import Mask, group_masks, measure_rows
+from rashomon_explorer.measures.groups import Mask, group_masks
+from rashomon_explorer.measures.multiplicity.by_group import measure_rows
+from rashomon_explorer.measures.multiplicity.catalogue import (
+    MEASURES,
+    OF_ALL,
+    get_measure,
+    refuse_options,
+)
+from rashomon_explorer.measures.multiplicity.curves import nest
 
 FloatArray = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.checks import as_reference, as_scores
+from rashomon_explorer.measures.multiplicity.tallies import AnyDiffers, MeanDiffers, MostDiffer
 from rashomon_explorer.measures.nested import along
-from rashomon_explorer.measures.tallies import AnyDiffers, MeanDiffers, MostDiffer
 
 FloatArray = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.encoding import Labels
-from rashomon_explorer.measures.tallies import Votes
+from rashomon_explorer.measures.multiplicity.tallies import Votes
 
 FloatArray = NDArray[np.float64]
 

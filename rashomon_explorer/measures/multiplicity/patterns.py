@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.encoding import Bytes, Labels
+from rashomon_explorer.measures.multiplicity.tallies import Votes
 from rashomon_explorer.measures.nested import along
-from rashomon_explorer.measures.tallies import Votes
 
 FloatArray = NDArray[np.float64]
 

@@ -8,10 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.measures.encoding import Labels
+from rashomon_explorer.measures.multiplicity.pairs import pair_tally
+from rashomon_explorer.measures.multiplicity.spread import Range
+from rashomon_explorer.measures.multiplicity.tallies import (
+    AnyDiffers,
+    MeanDiffers,
+    MostDiffer,
+    Votes,
+)
 from rashomon_explorer.measures.nested import MakeTally, along, blocks
-from rashomon_explorer.measures.pairs import pair_tally
-from rashomon_explorer.measures.spread import Range
-from rashomon_explorer.measures.tallies import AnyDiffers, MeanDiffers, MostDiffer, Votes
 
 FloatArray = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, expit, rel_entr
 from sklearn.exceptions import ConvergenceWarning
 
-from rashomon_explorer.measures.channel import channel_capacity
 from rashomon_explorer.measures.checks import as_probabilities
+from rashomon_explorer.measures.multiplicity.channel import channel_capacity
+from rashomon_explorer.measures.multiplicity.spread import Range
 from rashomon_explorer.measures.nested import blocks
-from rashomon_explorer.measures.spread import Range
 
 FloatArray = NDArray[np.float64]
 

@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.capacity import capacity_tally
 from rashomon_explorer.measures.checks import as_probabilities, as_scores
-from rashomon_explorer.measures.consistency import abstention_tally, consistency_tally
 from rashomon_explorer.measures.encoding import Labels
-from rashomon_explorer.measures.multiplicity import (
+from rashomon_explorer.measures.multiplicity.capacity import capacity_tally
+from rashomon_explorer.measures.multiplicity.consistency import abstention_tally, consistency_tally
+from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity_tally,
     disagreement_tally,
     discrepancy_tally,
     obscurity_tally,
 )
-from rashomon_explorer.measures.nested import Tally
-from rashomon_explorer.measures.pairs import pair_tally
-from rashomon_explorer.measures.patterns import count_tally, diversity_tally
-from rashomon_explorer.measures.spread import Deviations, Moments, Range
-from rashomon_explorer.measures.tolerance import (
+from rashomon_explorer.measures.multiplicity.pairs import pair_tally
+from rashomon_explorer.measures.multiplicity.patterns import count_tally, diversity_tally
+from rashomon_explorer.measures.multiplicity.spread import Deviations, Moments, Range
+from rashomon_explorer.measures.multiplicity.tolerance import (
     delta_ambiguity_tally,
     delta_discrepancy_tally,
     delta_obscurity_tally,
 )
+from rashomon_explorer.measures.nested import Tally
 
 LOWER_BOUND = "lower bound"
 ESTIMATE = "estimate"

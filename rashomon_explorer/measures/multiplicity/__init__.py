@@ -1,0 +1,87 @@
+"""Predictive multiplicity: by definition, as curves over ψ, in one table."""
+
+from rashomon_explorer.measures.multiplicity.by_group import by_group
+from rashomon_explorer.measures.multiplicity.capacity import (
+    capacity_bounds,
+    rashomon_capacity,
+)
+from rashomon_explorer.measures.multiplicity.catalogue import (
+    MEASURES,
+    Measure,
+)
+from rashomon_explorer.measures.multiplicity.consistency import (
+    abstention,
+    self_consistency,
+)
+from rashomon_explorer.measures.multiplicity.curves import (
+    multiplicity_curve,
+)
+from rashomon_explorer.measures.multiplicity.labels import (
+    ambiguity,
+    disagreement,
+    discrepancy,
+    obscurity,
+    row_disagreement,
+    viable_prediction_range,
+)
+from rashomon_explorer.measures.multiplicity.pairs import (
+    cohen_kappa,
+)
+from rashomon_explorer.measures.multiplicity.patterns import (
+    linear_pattern_count,
+    pattern_count,
+    pattern_diversity,
+    pattern_ratio,
+)
+from rashomon_explorer.measures.multiplicity.ratio import (
+    Ratio,
+    linear_rashomon_ratio,
+    rashomon_ratio,
+)
+from rashomon_explorer.measures.multiplicity.spread import (
+    decide_or_abstain,
+    range_width,
+    score_std,
+    score_variance,
+)
+from rashomon_explorer.measures.multiplicity.table import (
+    multiplicity_table,
+)
+from rashomon_explorer.measures.multiplicity.tolerance import (
+    delta_ambiguity,
+    delta_discrepancy,
+    delta_obscurity,
+)
+
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "Ratio",
+    "abstention",
+    "ambiguity",
+    "by_group",
+    "capacity_bounds",
+    "cohen_kappa",
+    "decide_or_abstain",
+    "delta_ambiguity",
+    "delta_discrepancy",
+    "delta_obscurity",
+    "disagreement",
+    "discrepancy",
+    "linear_pattern_count",
+    "linear_rashomon_ratio",
+    "multiplicity_curve",
+    "multiplicity_table",
+    "obscurity",
+    "pattern_count",
+    "pattern_diversity",
+    "pattern_ratio",
+    "range_width",
+    "rashomon_capacity",
+    "rashomon_ratio",
+    "row_disagreement",
+    "score_std",
+    "score_variance",
+    "self_consistency",
+    "viable_prediction_range",
+]

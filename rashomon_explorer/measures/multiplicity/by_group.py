@@ -1,0 +1,119 @@
+"""Who bears the multiplicity: a measure group by group."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.encoding import Labels
+from rashomon_explorer.measures.groups import Mask, group_masks
+from rashomon_explorer.measures.multiplicity.catalogue import Measure, get_measure, refuse_options
+from rashomon_explorer.measures.nested import along
+
+
+def by_group(
+    measure: str | Callable[..., float],
+    values: ArrayLike,
+    groups: ArrayLike | pd.Series,
+    **options: Any,
+) -> pd.DataFrame:
+    """Measure of the rows of each group.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A key of ``MEASURES``, or a function of labels or scores.
+    values : array-like of shape (n_models, n_rows[, n_classes])
+        Labels or scores, as the measure asks for.
+    groups : array-like of shape (n_rows,)
+        Group of each row. Of a pandas categorical every category is listed, used or not.
+    **options
+        Of the measure: ``baseline`` (by place, or one entry a row), ``tolerance``, ``kappa``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``group``; columns ``rows``, how many the group has, and ``value``: NaN for a
+        category without rows, about which nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, a group is missing (NaN or None), or no measure has that
+        name.
+    TypeError
+        If the measure does not take an option.
+
+    Examples
+    --------
+    >>> table = by_group("ambiguity", [[0, 0, 1, 1], [0, 1, 1, 1]], ["a", "a", "b", "b"])
+    >>> table.to_dict("index")
+    {'a': {'rows': 2, 'value': 0.5}, 'b': {'rows': 2, 'value': 0.0}}
+    """
+    if isinstance(measure, str):
+        refuse_options(measure, options)
+        found = get_measure(measure)
+        prepared = found.prepare(values)
+        n_rows = _n_rows(prepared)
+        compute = partial(measure_rows, found, prepared, options=options)
+    else:
+        whole = np.asarray(values)
+        n_rows = whole.shape[1]
+        compute = partial(_call_rows, measure, whole, options=options)
+    masks = group_masks(groups, n_rows)
+    table = {
+        "rows": [int(mask.sum()) for mask in masks.values()],
+        "value": [compute(mask) if mask.any() else float("nan") for mask in masks.values()],
+    }
+    return pd.DataFrame(table, index=pd.Index(list(masks), name="group"))
+
+
+def measure_rows(
+    measure: Measure,
+    prepared: Any,
+    rows: Mask | None,
+    *,
+    options: dict[str, Any],
+    sizes: NDArray[np.int_] | None = None,
+    order: NDArray[np.int_] | None = None,
+) -> Any:
+    """Measure of some rows, or all, of prepared values; an array if ``sizes`` are given."""
+    part = prepared if rows is None else _take(prepared, rows)
+    array = part.codes if isinstance(part, Labels) else part
+    chosen = options if rows is None else _of_rows(options, rows)
+    make = partial(measure.tally, part, **chosen)
+    result = along(array, make, sizes, order)
+    return float(result[0]) if sizes is None else result
+
+
+def _call_rows(
+    measure: Callable[..., float], whole: NDArray[Any], rows: Mask, *, options: dict[str, Any]
+) -> float:
+    return float(measure(whole[:, rows], **_of_rows(options, rows)))
+
+
+def _of_rows(options: dict[str, Any], rows: Mask) -> dict[str, Any]:
+    """Options with the part of a baseline that belongs to the rows."""
+    baseline = options.get("baseline")
+    if baseline is None or np.ndim(baseline) == 0:
+        return options
+    whole = np.asarray(baseline)
+    if whole.shape[0] != len(rows):
+        raise ValueError(
+            f"baseline must hold one entry for each of {len(rows)} rows, got shape {whole.shape}"
+        )
+    return {**options, "baseline": whole[rows]}
+
+
+def _take(prepared: Any, rows: Mask) -> Any:
+    if isinstance(prepared, Labels):
+        return Labels(prepared.codes[:, rows], prepared.classes)
+    return prepared[:, rows]
+
+
+def _n_rows(prepared: Any) -> int:
+    array = prepared.codes if isinstance(prepared, Labels) else prepared
+    return int(array.shape[1])

@@ -1,0 +1,69 @@
+"""Bounds in words are never better than the bounds: they are read back and compared."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.plots import Promise
+from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left
+
+RNG = np.random.default_rng(0)
+SHARES = [
+    *(0.0, 1.0, 0.1455, 0.545, 0.00049, 0.0005, 0.00999, 0.99, 0.9996, 1 - 1e-9, 1e-9),
+    *RNG.uniform(size=400),
+    *(1 - 10 ** RNG.uniform(-8, 0, 200)),
+    *10 ** RNG.uniform(-8, 0, 200),
+]
+VALUES = [
+    *(0.0, 4.0, 0.2, 1e-6, 9.995, 999.95, 0.00099999, 999_999.5, 1234.5),
+    *10 ** RNG.uniform(-9, 9, 600),
+]
+HAIR = 1e-11
+
+
+def _read(words):
+    """The number that a reader takes from words such as ``≥ 14%`` or ``ε = 6.47``."""
+    found = re.fullmatch(r"(?:[≥≤] |ε = )?([\d.,e+-]+)(%?)", words)
+    assert found, words
+    value = float(found[1].replace(",", ""))
+    return value / 100 if found[2] else value
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_a_share_is_rounded_to_the_side_that_is_true(share):
+    low, high = _read(at_least(share)), _read(at_most(share, share=True))
+    assert low <= share * (1 + HAIR)
+    assert high >= share * (1 - HAIR)
+    assert high - low <= 0.0101
+    assert low <= _read(percent(share)) + 1e-12 and _read(percent(share)) <= high + 1e-12
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_number_is_rounded_to_the_side_that_is_true(value):
+    low, high = _read(at_least(value, share=False)), _read(at_most(value))
+    assert low <= value * (1 + HAIR) and high >= value * (1 - HAIR)
+    assert high - low <= 0.0101 * value
+    assert _read(price(value)) == high and _read(what_is_left(value)) == low
+    assert len(re.sub(r"[^\d]|e.*|^[0.]+", "", number(value)).rstrip("0")) <= 3
+
+
+def test_negative_control_the_nearest_number_is_no_bound():
+    assert any(_read(percent(share)) > share for share in SHARES)
+    assert any(_read(number(value)) < value for value in VALUES)
+
+
+def test_signs_infinities_and_hairs():
+    assert number(-1.2345, rounding="down") == "-1.24" and number(-1.2345, rounding="up") == "-1.23"
+    assert price(math.inf) == "ε = ∞" and number(math.nan) == "not known" == percent(math.nan)
+    assert what_is_left(8.0 - 7.3) == "0.7" and price(0.1 + 0.2) == "ε = 0.3"
+    assert price(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
+    assert at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles
+
+
+def test_promises_are_written_on_their_side():
+    assert Promise("", "", "≥", 0.1455, is_share=True).promised == "≥ 14%"
+    assert Promise("", "", "≤", 0.1401, is_share=True).promised == "≤ 15%"
+    assert Promise("", "", "≤", 0.02341).promised == "≤ 0.0235"
+    assert Promise("", "", "≥", 0.02349).promised == "≥ 0.0234"
