@@ -58,8 +58,11 @@ def plot_ranges(
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
     inside = rashomon_set.losses <= rashomon_set.least + rashomon_set.psi
-    drawn = rashomon_set.coef if values is None else np.asarray(values, dtype=float)
-    table = draws_in_range(drawn, exact, inside=inside)
+    if values is None:
+        drawn, table = rashomon_set.coef, draws_in_range(rashomon_set, exact)
+    else:
+        drawn = np.asarray(values, dtype=float)
+        table = draws_in_range(drawn, exact, inside=inside)
     width = (table["exact_high"] - table["exact_low"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
     shown, kept = table.iloc[order], exact.iloc[order]

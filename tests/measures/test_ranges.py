@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.domains import Ball, Box, Intersection, L1Ball, Simplex
 from rashomon_explorer.losses import (
     ALL_LOSSES,
@@ -16,6 +17,7 @@ from rashomon_explorer.losses import (
 )
 from rashomon_explorer.measures import (
     ambiguity,
+    declared_problem,
     draws_in_range,
     exact_ambiguity,
     exact_coefficient_ranges,
@@ -367,3 +369,15 @@ def test_labels_are_refused_for_a_regression():
     problem = Problem(X, score, loss=SquaredLoss(4.0))
     with pytest.raises(TypeError, match="need a classification loss"):
         exact_flips(problem, 0.1, X)
+
+
+def test_draws_give_their_ranges_the_names_of_their_features() -> None:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(300, 2)) / 3, columns=["age", "income"])
+    y = (X["age"] > 0).astype(int)
+    model = RashomonClassifier(n_draws=20, epsilon=50.0, random_state=0).fit(X, y)
+    problem = declared_problem(model, X, y)
+    exact = exact_coefficient_ranges(problem, model.psi)
+    table = draws_in_range(model.rashomon_set_, exact)
+    assert list(exact.index) == ["x0", "x1", "intercept"]
+    assert list(table.index) == ["age", "income", "intercept"]

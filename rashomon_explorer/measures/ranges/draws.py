@@ -24,8 +24,8 @@ def draws_in_range(
     Parameters
     ----------
     models : RashomonSet or array-like of shape (n_models, k)
-        Draws whose coefficients, or the values of the functionals at each draw: coefficients,
-        or margins of k people.
+        Draws whose coefficients, by the names that the set has for them, or the values of the
+        functionals at each draw: coefficients, or margins of k people.
     exact : pandas.DataFrame
         Their exact ranges for the same rows, loss and ψ: k rows, as from :func:`exact_ranges`.
     inside : array-like of bool of shape (n_models,), optional
@@ -56,6 +56,8 @@ def draws_in_range(
         raise ValueError(f"{values.shape[1]} columns of models for {len(exact)} exact ranges")
     if not {"low_outer", "high_outer"} <= set(exact.columns):
         raise ValueError("exact must have the columns of exact_ranges")
+    if isinstance(models, RashomonSet):
+        exact = exact.set_axis(models.parameter_names, axis=0).rename_axis(exact.index.name)
     low, high = exact[["low_outer", "high_outer"]].to_numpy(dtype=float).T
     kept = values[inside]
     if not len(kept):
