@@ -10,7 +10,7 @@ from rashomon_explorer.exceptions import DataError
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "datasets.md"
 
 
-def test_the_list_has_every_name_the_issue_asks_for():
+def test_the_list_has_every_promised_name():
     assert set(list_datasets()["name"]) == {
         "lending",
         "breast_cancer",
