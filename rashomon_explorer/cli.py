@@ -143,6 +143,8 @@ def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
 
 
 def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
+    from rashomon_explorer.privacy.rounding import rounded_down
+
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
         yield "budget  none: charges are recorded, none is refused"
@@ -161,6 +163,8 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
 
 
 def _spent(ledger: "Ledger", delta: float | None) -> str:
+    from rashomon_explorer.privacy.rounding import rounded_up
+
     spent = ledger.spent(delta)
     if delta is None:
         delta = ledger.budget[1] if ledger.budget is not None else 0.0

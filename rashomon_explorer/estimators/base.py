@@ -240,9 +240,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         warn_if_clipped(problem.clipped_share, self.row_norm)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            models = self._rashomon_set(
-                problem, planned, guarantee, draws, public.get("classes_", ())
-            )
+            kept = _of_some(guarantee, len(draws.losses), self.n_draws)
+            models = self._rashomon_set(problem, planned, kept, draws, public.get("classes_", ()))
             return {**public, **self._attributes(models)}
 
         reporter = DrawReporter(self, context, attributes)
@@ -331,3 +330,15 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the mean model (outputs, n_features + 1)."""
         raise TypeError(f"{type(self).__name__} must say what its mean model is")
+
+
+def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
+    """Guarantee of the first draws alone: how many are kept must not tell what was private.
+
+    A callback may stop a fit by the draws' losses, which are computed from the rows, and no
+    program can see by what a person stops.
+    """
+    if kept == n_draws or not guarantee.holds:
+        return guarantee
+    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))

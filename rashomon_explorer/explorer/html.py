@@ -5,6 +5,8 @@ from html import escape
 
 import pandas as pd
 
+from rashomon_explorer.plots.tables import rounded_bounds
+
 _MOST_ROWS = 200
 
 
@@ -35,7 +37,8 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
     Parameters
     ----------
     frame : DataFrame
-        Its index is the first column.
+        Its index is the first column. ``attrs["rounding"]`` may name columns, or the index, whose
+        numbers are bounds, and the side to which they are rounded: ``"up"`` or ``"down"``.
     caption : str
         The table's name.
 
@@ -48,12 +51,16 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
     --------
     >>> "<caption>Ages (2 rows)</caption>" in table_html(pd.DataFrame({"age": [20, 30]}), "Ages")
     True
+    >>> promised = pd.DataFrame({"at least": [0.66669]})
+    >>> promised.attrs["rounding"] = {"at least": "down"}
+    >>> "<td>0.6666</td>" in table_html(promised, "Promised")
+    True
     """
     note = f"{len(frame):,} rows"
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"
     # pandas gives the name of the index a row of its own, that of the columns the corner.
-    shown = frame.head(_MOST_ROWS).copy()
+    shown = rounded_bounds(frame.head(_MOST_ROWS))
     shown.columns.name, shown.index.name = frame.index.name, None
     body = shown.to_html(
         border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True

@@ -23,8 +23,8 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
     raise BudgetExceededError(
         f"This draw would bring the total to {price(account.after(plan.guarantee))}, past the "
         f"budget of ε = {number(account.budget)} at δ = {number(account.delta)}. "
-        f"ε = {what_is_left(account.left)} is left. Nothing was drawn and nothing was spent: lower ε or "
-        "the number of draws."
+        f"ε = {what_is_left(account.left)} is left. Nothing was drawn and nothing was spent: "
+        "lower ε or the number of draws."
     )
 
 

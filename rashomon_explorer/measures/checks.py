@@ -120,7 +120,39 @@ def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
     return reference
 
 
+def refuse_sets(values: object, name: str) -> None:
+    """Refuse a set of models where its labels or scores are wanted.
+
+    Raises
+    ------
+    TypeError
+        If the values are no values; the message says how a set gives them.
+    """
+    if hasattr(type(values), "n_draws"):
+        raise TypeError(
+            f"{name} must be an array, got a {type(values).__name__}: take models.{name}(X), or "
+            "multiplicity_table(models, X) for all measures"
+        )
+
+
+def need_set(models: object) -> None:
+    """Refuse arrays where a set of models is wanted.
+
+    Raises
+    ------
+    TypeError
+        If ``models`` is no set; the message says how arrays are measured.
+    """
+    if not hasattr(type(models), "n_draws"):
+        raise TypeError(
+            f"models must be a set of models, got {type(models).__name__}: arrays are for the "
+            "functions of labels and scores, such as ambiguity and fairness_gaps, or for "
+            "RashomonSet.from_predictions"
+        )
+
+
 def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
+    refuse_sets(values, "scores")
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:

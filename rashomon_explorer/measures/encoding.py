@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.measures.checks import refuse_sets
 from rashomon_explorer.measures.nested import blocks
 
 Bytes = NDArray[np.uint8]
@@ -88,7 +89,7 @@ class Labels:
         if labels.shape != (rows,):
             raise ValueError(
                 f"baseline must hold one label for each of {rows} rows, or be a model's place, "
-                f"got shape {labels.shape}"
+                f"got {f'shape {labels.shape}' if labels.ndim else repr(baseline)}"
             )
         _refuse_missing(labels[None, :], "baseline")
         return self._coded(labels)
@@ -105,6 +106,7 @@ class Labels:
 
 
 def _table(labels: ArrayLike) -> NDArray[Any]:
+    refuse_sets(labels, "labels")
     try:
         array = np.asarray(labels)
     except ValueError as error:

@@ -1,6 +1,7 @@
 """What was measured beside what is promised: the excess losses of the draws and their bounds."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import plotly.graph_objects as go
@@ -205,7 +206,10 @@ def _add_law(
     )
 
 
-_MARKS = {"measured": (BLUE, percent, number), "promised": (GREEN, at_least, at_most)}
+_MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
+    "measured": (BLUE, percent, number),
+    "promised": (GREEN, at_least, at_most),
+}
 
 
 def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: float) -> None:

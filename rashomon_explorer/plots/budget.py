@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.plots.text import at_least, number, percent, price, what_is_left
+from rashomon_explorer.plots.text import at_least, number, price, what_is_left
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.nested_bars import nested_bars
-from rashomon_explorer.plots.text import number, plural, short_name
+from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,
@@ -30,6 +30,12 @@ MOST_IN_CLOUD = 4
 
 _MOST_CURVES = len(CATEGORIES)
 _STEPS = 200
+_UNITS = {
+    "reliance": "rise of the loss when a feature is switched between rows",
+    "conditional": "rise of the loss when what other features do not explain is switched",
+    "permutation": "rise of the loss when a feature is shuffled",
+    "shap": "mean size of SHAP values",
+}
 
 
 def plot_importance_cloud(
@@ -80,7 +86,7 @@ def plot_importance_cloud(
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
     kept, note = shown_points(len(cloud))
     cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
-    told = " · ".join(filter(None, ["one dot a draw, in every pair of features", cut, note]))
+    told = " · ".join(filter(None, ["one dot a draw", _UNITS.get(measure, measure), cut, note]))
     figure = new_figure("What the models rely on, feature against feature", told, height=480)
     figure.add_trace(_matrix(rashomon_set, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
@@ -113,13 +119,13 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
     shares = distribution.cdf(grid)
-    for name, colour in zip(names, CATEGORIES, strict=False):
+    for name, label, colour in zip(names, short_names(names), CATEGORIES, strict=False):
         figure.add_scatter(
             x=grid.astype(np.float32),
             y=shares[name].to_numpy(np.float32),
             mode="lines",
             line={"shape": "hv", "width": 2, "color": colour},
-            name=short_name(str(name)),
+            name=label,
             hovertemplate=f"<b>{escape(str(name))}</b><br>"
             "%{y:.0%} of good models have at most %{x:.4g}<extra></extra>",
         )
@@ -183,7 +189,7 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         yaxis={
             "tickmode": "array",
             "tickvals": rows,
-            "ticktext": [short_name(str(name)) for name in shown.index],
+            "ticktext": short_names(shown.index),
             "range": [-0.6, len(shown) - 0.4],
             "showgrid": False,
         },
@@ -200,8 +206,8 @@ def _matrix(
     return go.Splom(
         name="draw",
         dimensions=[
-            {"label": short_name(str(name)), "values": cloud[name].to_numpy(np.float32)}
-            for name in cloud
+            {"label": label, "values": cloud[name].to_numpy(np.float32)}
+            for name, label in zip(cloud, short_names(cloud), strict=True)
         ],
         customdata=kept,
         diagonal={"visible": False},

@@ -11,7 +11,7 @@ from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.spread import MOST_FEATURES
-from rashomon_explorer.plots.text import number, plural, short_name
+from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -130,7 +130,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
         yaxis={
             "tickmode": "array",
             "tickvals": np.arange(len(shown)),
-            "ticktext": [short_name(str(name)) for name in shown.index],
+            "ticktext": short_names(shown.index),
             "range": [-0.6, len(shown) - 0.4],
             "showgrid": False,
         },

@@ -5,12 +5,13 @@ from html import escape
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.release import Answer, Released
-from rashomon_explorer.plots.text import number, percent, plural, short_name
+from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
 
 MOST_NUMBERS = 12
 """Numbers of one query that are drawn; the figure says how many there are, the table has all."""
 
+_LONGEST_NAME = 34  # room for "selection rate gap of draw 12"
 _ROW = 26  # pixels a number
 _GAP = 56  # pixels between two queries, for the axis
 
@@ -46,8 +47,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     inner = _ROW * sum(counts) + _GAP * len(counts)
     figure = new_figure(
         "Released aggregates",
-        f"{percent(confidence)} intervals, noise included · {plural(released.n_rows, 'row')}, "
-        f"{plural(released.n_draws, 'draw')}",
+        f"{percent(confidence, 'down')} intervals, noise included · "
+        f"{plural(released.n_rows, 'row')}, {plural(released.n_draws, 'draw')}",
         height=inner + 136,
     )
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)
@@ -55,6 +56,11 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     return add_band(figure, "release", f"released: paid with {released.price}{seed}")
+
+
+def _interval(low: float, high: float) -> str:
+    """Round outwards, so that it holds what it is said to hold."""
+    return f"({number(low, rounding='down')} to {number(high, rounding='up')})"
 
 
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
@@ -67,7 +73,7 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         for s, dot, (low, high) in zip(shown, known, ends, strict=True)
     ]
     hover = [
-        f"<b>{escape(s.name)}</b><br>{number(s.estimate)} ({number(low)} to {number(high)})"
+        f"<b>{escape(s.name)}</b><br>{number(s.estimate)} {_interval(low, high)}"
         f"<br>{escape(s.note or answer.definition)}"
         for s, (low, high) in zip(shown, ends, strict=True)
     ]
@@ -95,7 +101,7 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(shown))),
-        ticktext=[short_name(statistic.name) for statistic in shown],
+        ticktext=short_names([statistic.name for statistic in shown], _LONGEST_NAME),
         range=[len(shown) - 0.5, -0.5],
         row=row,
         col=1,

@@ -17,7 +17,7 @@ from rashomon_explorer.measures import (
 from rashomon_explorer.plots._checks import need_curator, need_release
 from rashomon_explorer.plots.coefficients import paid_band
 from rashomon_explorer.plots.nested_bars import nested_bars
-from rashomon_explorer.plots.text import number, plural, short_name
+from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import (
     BLUE,
     GREY,
@@ -34,6 +34,8 @@ MOST_FEATURES = 12
 
 MOST_ROWS = 2_000
 """Rows that permutation importance reads at most; the figure says how many it read."""
+
+_ALL_DRAWS = "all draws"
 
 
 def plot_coefficient_spread(
@@ -60,7 +62,7 @@ def plot_coefficient_spread(
     """
     rashomon_set = need_curator(rashomon_set, "plot_coefficient_spread")
     table = coefficient_spread(rashomon_set)
-    figure = _coefficient_ranges(table)
+    figure = _coefficient_ranges(table, over=_whole(rashomon_set))
     _ring(figure, table, np.asarray(rashomon_set.coef)[list(highlight)])
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
@@ -184,22 +186,36 @@ def plot_importance(
         "How much the models rely on each feature",
         "loss increase when shuffled",
         read,
+        over=_whole(rashomon_set),
     )
     _ring(figure, table, values[list(highlight)])
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
 
-def _coefficient_ranges(table: pd.DataFrame) -> go.Figure:
+def _whole(rashomon_set: RashomonSet) -> str:
+    """Name what the widest bars span: draws, or what was chosen of them or of others' models."""
+    drawn = isinstance(rashomon_set, RashomonSet) and rashomon_set.as_drawn
+    return _ALL_DRAWS if drawn else "all models shown"
+
+
+def _coefficient_ranges(table: pd.DataFrame, *, over: str = _ALL_DRAWS) -> go.Figure:
     return _ranges(
         table,
         "How far each coefficient can move",
         "coefficient (per unit of scaled feature)",
         of="coefficient",
+        over=over,
     )
 
 
 def _ranges(
-    table: pd.DataFrame, title: str, unit: str, note: str = "", *, of: str = "feature"
+    table: pd.DataFrame,
+    title: str,
+    unit: str,
+    note: str = "",
+    *,
+    of: str = "feature",
+    over: str = _ALL_DRAWS,
 ) -> go.Figure:
     width = (table["max"] - table["min"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
@@ -214,7 +230,7 @@ def _ranges(
         for name, row in shown.iterrows()
     ]
     bars = [
-        ("min", "max", SKY, 0.30, "all draws"),
+        ("min", "max", SKY, 0.30, over),
         ("q05", "q95", BLUE, 0.52, "middle 90 %"),
     ]
     nested_bars(figure, shown, bars, hover)
@@ -247,7 +263,7 @@ def _ranges(
         yaxis={
             "tickmode": "array",
             "tickvals": rows,
-            "ticktext": [short_name(str(name)) for name in shown.index],
+            "ticktext": short_names(shown.index),
             "range": [-0.6, len(shown) - 0.4],
             "showgrid": False,
         },

@@ -1,6 +1,6 @@
 """The numbers behind each figure, as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -13,7 +13,42 @@ from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.people import members, multiplicity
 from rashomon_explorer.plots.spread import importance_ranges, importances
 from rashomon_explorer.privacy import LedgerEntry, Plan, running_epsilon
+from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+
+_ROUNDED: dict[str, Callable[[float], float]] = {
+    "up": lambda value: float(rounded_up(value)),
+    "down": lambda value: float(rounded_down(value)),
+}
+
+
+def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Round the bounds of a table to four digits, to the side on which they stay true.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        ``attrs["rounding"]``, if there, names columns, or the index, and ``"up"`` or ``"down"``.
+
+    Returns
+    -------
+    DataFrame
+        The table as it is shown; the other columns as they were.
+
+    Examples
+    --------
+    >>> promised = pd.DataFrame({"at least": [0.66669], "draws": [0.66669]})
+    >>> promised.attrs["rounding"] = {"at least": "down"}
+    >>> rounded_bounds(promised).loc[0].tolist()
+    [0.6666, 0.66669]
+    """
+    shown = frame.copy()
+    for name, side in frame.attrs.get("rounding", {}).items():
+        if name == frame.index.name:
+            shown.index = frame.index.map(_ROUNDED[side])
+        else:
+            shown[name] = frame[name].map(_ROUNDED[side])
+    return shown
 
 
 def losses_table(rashomon_set: RashomonSet) -> pd.DataFrame:
@@ -119,7 +154,8 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row an excess loss, up to four times the promised mean.
+        One row an excess loss, up to four times the promised mean. Here and in the two tables
+        below ``attrs["rounding"]`` says to which side what is shown stays true.
     """
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
@@ -128,7 +164,9 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     shares = {"promised, at least": promise.cdf(places)}
     if models is not None:
         shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
-    return pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
+    frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
+    frame.attrs["rounding"] = {"excess loss at most": "up", "promised, at least": "down"}
+    return frame
 
 
 def plan_table(planned: Plan) -> pd.DataFrame:
@@ -146,7 +184,9 @@ def plan_table(planned: Plan) -> pd.DataFrame:
     """
     prices, rates = price_curve(planned, n_points=13)
     index = pd.Index(prices, name="ε")
-    return pd.DataFrame({"guaranteed hit rate": rates}, index=index)
+    frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
+    frame.attrs["rounding"] = {"ε": "up", "guaranteed hit rate": "down"}
+    return frame
 
 
 def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
@@ -167,7 +207,7 @@ def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
     counted = [entry.guarantee for entry in charges if entry.counts]
     totals = running_epsilon(counted, delta)
     places = accumulate(int(entry.counts) for entry in charges)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "when": [entry.when for entry in charges],
             "who": [entry.who for entry in charges],
@@ -177,3 +217,5 @@ def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
         },
         index=pd.Index([entry.id for entry in charges], name="charge"),
     )
+    frame.attrs["rounding"] = {"ε in total": "up"}
+    return frame

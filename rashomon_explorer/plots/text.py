@@ -1,5 +1,6 @@
 """Numbers and names as the figures write them; bounds are rounded to the side that stays true."""
 
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from typing import Literal
@@ -189,8 +190,60 @@ def short_name(name: str) -> str:
     >>> short_name("age"), short_name("mean_number_of_open_accounts"), short_name("<b>")
     ('age', 'mean_number_of_open_acc…', '&lt;b&gt;')
     """
-    cut = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-    return escape(cut, quote=False)
+    return escape(_ended(name, _LONGEST_NAME), quote=False)
+
+
+def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[str]:
+    """Cut long names so that names that differ still differ.
+
+    Parameters
+    ----------
+    names : iterable
+        Names that stand in one figure.
+    longest : int
+        Characters of a name that is shown whole.
+
+    Returns
+    -------
+    list of str
+        Cut at the end as :func:`short_name` cuts; where that makes two alike, cut in the middle;
+        where that does too, numbered.
+
+    Examples
+    --------
+    >>> short_names(["age", "selection rate gap of draw 7", "selection rate gap of draw 8"])
+    ['age', 'selection ra…p of draw 7', 'selection ra…p of draw 8']
+    >>> short_names(["loss of draw 1 in group a", "loss of draw 2 in group a"], 12)
+    ['1. loss of dra…', '2. loss of dra…']
+    """
+    whole = [str(name) for name in names]
+    ended = [_ended(name, longest) for name in whole]
+    halved = [_halved(name, longest) for name in whole]
+    shown = [
+        end
+        if _is_one(end, whole, ended)
+        else half
+        if _is_one(half, whole, halved)
+        else f"{place}. {end}"
+        for place, (end, half) in enumerate(zip(ended, halved, strict=True), start=1)
+    ]
+    return [escape(name, quote=False) for name in shown]
+
+
+def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
+    """Whether equal names alone are cut to this."""
+    return len({name for name, other in zip(names, cuts, strict=True) if other == cut}) == 1
+
+
+def _ended(name: str, longest: int) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def _halved(name: str, longest: int) -> str:
+    if len(name) <= longest:
+        return name
+    last = (longest - 1) // 2
+    return f"{name[: longest - 1 - last]}…{name[-last:]}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer.measures import WidthOrNoise
-from rashomon_explorer.plots.text import number, percent, plural, short_name
+from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
 FloatArray = NDArray[np.float64]
@@ -60,7 +60,10 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
     _bar(figure, table, "noise", width, ORANGE, "the mechanism")
     _whiskers(figure, table, "width", nothing, 0.12)
     _whiskers(figure, table, "noise", width, -0.12)
-    names = [_name(label, rows) for label, rows in zip(table.index, table["rows"], strict=True)]
+    names = [
+        name if np.isnan(rows) else f"{name} ({rows:,.0f})"
+        for name, rows in zip(short_names(table.index), table["rows"], strict=True)
+    ]
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": _NAMES[found.measure], "rangemode": "tozero"},
@@ -104,7 +107,7 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         raise ValueError("table must hold at least one finite price")
     figure = new_figure(
         "What a larger budget would leave of the noise",
-        f"told from the draws bought at ε = {number(float(shown['epsilon'].iloc[0]))}",
+        f"told from the draws bought at {price(float(shown['epsilon'].iloc[0]))}",
     )
     x, width = shown["epsilon"], shown["width"]
     edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
@@ -112,10 +115,10 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
     figure.add_scatter(
         x=x,
         y=shown["total_high"],
-        name="upper end",
+        name="interval",
         fill="tonexty",
         fillcolor="rgba(230,159,0,0.22)",
-        **edge,
+        **edge | {"showlegend": True},
     )
     figure.add_scatter(
         x=x,
@@ -139,7 +142,7 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
             "type": "log",
             "tickmode": "array",
             "tickvals": x,
-            "ticktext": [number(float(price)) for price in x],
+            "ticktext": [number(float(epsilon)) for epsilon in x],
         },
         yaxis={
             "title": _NAMES.get(table.attrs.get("measure", ""), "measure"),
@@ -169,9 +172,9 @@ def _told(found: WidthOrNoise) -> str:
     share = found.share_of_noise
     if not np.isfinite(share.value):
         return f"all draws agree · {misses}"
-    low = "−∞" if np.isinf(share.low) else f"{100 * share.low:.0f}"
-    interval = f"[{low}, {100 * share.high:.0f}]"
-    return f"{100 * share.value:.0f}% {interval} is the mechanism's · {misses}"
+    ends = number(100 * share.low, 2, "down"), number(100 * share.high, 2, "up")
+    drawn = f"grey: {percent(found.level, 'down')} intervals"
+    return f"{100 * share.value:.0f}% [{', '.join(ends)}] is the mechanism's · {misses} · {drawn}"
 
 
 def _bar(
@@ -185,8 +188,9 @@ def _bar(
     value = table[name].to_numpy()
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
     hover = [
-        f"<b>{escape(str(row))}</b><br>{label}: {number(at)}<br>interval: {number(least)} to "
-        f"{number(most)}<br>together: {number(total)}"
+        f"<b>{escape(str(row))}</b><br>{label}: {number(at)}<br>interval: "
+        f"{number(least, rounding='down')} to {number(most, rounding='up')}"
+        f"<br>together: {number(total)}"
         for row, at, least, most, total in zip(
             table.index, value, low, high, table["total"], strict=True
         )
@@ -227,8 +231,3 @@ def _whiskers(
         showlegend=False,
         hoverinfo="skip",
     )
-
-
-def _name(label: object, rows: float) -> str:
-    name = short_name(str(label))
-    return name if np.isnan(rows) else f"{name} ({rows:,.0f})"

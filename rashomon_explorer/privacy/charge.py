@@ -3,10 +3,13 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
+
+EXTENDS = "extends"  # key in the parameters of a charge that is the rest of another
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class LedgerEntry:
         return self.guarantee.notion
 
     @property
+    def extends(self) -> int | None:
+        """Number of the charge that this one is the rest of, if of any."""
+        number: int | None = self.parameters.get(EXTENDS)
+        return number
+
+    @property
     def counts(self) -> bool:
         """Whether the charge is spent."""
         return self.state != "voided"
@@ -67,10 +76,13 @@ class Charge:
         Number of the charge.
     mark : callable
         Writes a state and a reason into the ledger.
+    path : Path
+        File of the ledger, in which alone the number means this charge.
     """
 
-    def __init__(self, entry_id: int, mark: Callable[[int, str, str], None]) -> None:
+    def __init__(self, entry_id: int, mark: Callable[[int, str, str], None], path: Path) -> None:
         self.id = entry_id
+        self.path = path
         self._mark = mark
         self._holder = os.getpid()
 

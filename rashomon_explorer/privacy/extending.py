@@ -1,10 +1,12 @@
 """What a run costs beyond what was charged for it, when more of it is to be shown."""
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.charge import LedgerEntry
+from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.guarantee import Guarantee
 
 
@@ -27,7 +29,8 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
     Returns
     -------
     Guarantee
-        A price, and not the guarantee of anything by itself.
+        A price, and not the guarantee of anything by itself: it counts in sums of one notion,
+        as the ledger's are, and in no finer composition.
 
     Raises
     ------
@@ -54,6 +57,43 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
         mu=_root_rest(whole.mu, part.mu),
         seeded=whole.seeded,
     )
+
+
+def check_extendable(charge: Charge, path: Path, entries: Iterable[LedgerEntry]) -> None:
+    """Refuse to subtract what was paid once from two prices, or what another ledger was paid.
+
+    A charge pays in advance for one whole: were it taken off two, the sum would be short of the
+    second. The rest of a charge is no run of its own and has nothing to take off.
+
+    Parameters
+    ----------
+    charge : Charge
+        The one to extend.
+    path : Path
+        File of the ledger that is asked.
+    entries : iterable of LedgerEntry
+        All charges of that ledger.
+
+    Raises
+    ------
+    LedgerError
+        If it is another ledger's, was extended already, or is the rest of a charge itself.
+    """
+    if charge.path.resolve() != path.resolve():
+        raise LedgerError(
+            f"charge {charge.id} is of the ledger {charge.path}, not of {path}: extend it there"
+        )
+    for entry in entries:
+        if entry.id == charge.id and entry.extends is not None:
+            raise LedgerError(
+                f"charge {entry.id} is itself the rest of charge {entry.extends}: reserve another "
+                "run's whole price instead"
+            )
+        if entry.extends == charge.id and entry.counts:
+            raise LedgerError(
+                f"charge {charge.id} was extended by charge {entry.id}, and what it paid counts "
+                "towards one whole only: reserve the other's whole price instead"
+            )
 
 
 def _check(whole: Guarantee, entry: LedgerEntry) -> None:

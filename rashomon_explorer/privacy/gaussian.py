@@ -44,12 +44,13 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     if not math.isfinite(mu):
         return 1.0
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    least = math.ulp(0.0)  # never 0: pure DP does not follow, however small δ is
     if not math.isfinite(near):  # ε/μ is beyond the largest double
-        return 0.0
+        return least
     shared = math.exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
     below = shared * erfcx(far / math.sqrt(2))
     above = shared * erfcx(near / math.sqrt(2)) if near > 0 else ndtr(-near)
-    return float(max(0.0, above - below))
+    return float(max(least, above - below))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -86,7 +87,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     if gdp_delta(mu, 0.0) <= delta:
         return 0.0
     # Φ(−a) ≤ exp(−a²/2)/2, so that δ is reached by a = √(2 log(1/δ)).
-    high = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
+    high = mu**2 / 2 + mu * math.sqrt(-2 * math.log(delta))
     root = brentq(lambda epsilon: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-15, rtol=1e-14)
     return float(root * (1 + _SAFE))
 

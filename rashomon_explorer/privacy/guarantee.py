@@ -55,7 +55,8 @@ class Guarantee:
     mu : float, default=inf
         μ of Gaussian DP, where it holds.
     approximate_epsilon, approximate_delta : float, default=0.0
-        (ε, δ) parts, which are added to the rest.
+        (ε, δ) parts, which are added to the rest. The three numbers above are then those of the
+        rest alone, 0 if there is none: not what the whole guarantees.
     assumptions : tuple of str
         What has to be true for the guarantee to hold.
     seeded : bool, default=False
@@ -167,10 +168,9 @@ class Guarantee:
         Raises
         ------
         ValueError
-            If ``epsilon`` is negative or NaN.
+            If ``epsilon`` is negative, NaN or not one number.
         """
-        if not epsilon >= 0:
-            raise ValueError(f"epsilon must be >= 0, got {epsilon!r}")
+        check_nonnegative(epsilon=epsilon)
         rest = epsilon - self.approximate_epsilon
         if rest < 0:
             return 1.0

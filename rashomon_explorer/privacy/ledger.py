@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, LedgerWarning
-from rashomon_explorer.privacy.charge import Charge, LedgerEntry
+from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
-from rashomon_explorer.privacy.extending import rest_of
+from rashomon_explorer.privacy.extending import check_extendable, rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger_file import (
     bring_up_to_date,
@@ -206,7 +206,7 @@ class Ledger:
             Charge of a run that is to show more than was paid for, such as the trace of a chain
             and not only its last state. ``guarantee`` is then that of everything, and what is
             charged is what it costs beyond the charge; only while that is started and not
-            committed, because nothing of the run may have been seen.
+            committed, because nothing of the run may have been seen, and only once.
 
         Returns
         -------
@@ -217,18 +217,33 @@ class Ledger:
         ------
         BudgetExceededError
             If the budget does not allow it; nothing was written.
+        TypeError
+            If ``guarantee`` is no `Guarantee`, such as a bare ε.
         LedgerError
             If the file cannot be written, an (ε, δ) charge comes after charges without δ, or the
-            charge to extend was not started or may have been seen.
+            charge to extend was not started, may have been seen, is another ledger's, or was
+            extended already.
+        ValueError
+            If ``parameters`` has the key ``"extends"``, which the ledger writes.
         """
+        parameters = dict(parameters or {})
+        if EXTENDS in parameters:
+            raise ValueError(
+                f"the parameter {EXTENDS!r} is the ledger's own, got {parameters[EXTENDS]!r}: pass "
+                "the charge itself, reserve(..., extends=charge), or choose another key"
+            )
+        if not isinstance(guarantee, Guarantee):
+            raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
         with writing(self.path) as connection:
             if extends is not None:
+                check_extendable(extends, self.path, read_entries(connection))
                 guarantee = rest_of(guarantee, find_entry(connection, extends.id))
+                parameters[EXTENDS] = extends.id
             budget, totals = read_budget(connection), read_totals(connection)
             if budget is not None:
                 _refuse_past(budget, totals, guarantee)
-            number = insert_charge(connection, totals, guarantee, note, parameters or {})
-        return Charge(number, self._mark)
+            number = insert_charge(connection, totals, guarantee, note, parameters)
+        return Charge(number, self._mark, self.path)
 
     def check(self) -> None:
         """Compare the running totals with the sum over all entries, which must be equal.

@@ -54,12 +54,24 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
             f"charge {number} was {entry.state} and cannot become {state}: "
             + ("reserve again before anything runs" if not entry.counts else "it stays spent")
         )
+    if state == "voided":
+        _check_unseen(connection, entry)
     connection.execute(
         f"UPDATE charges SET {_CHANGES[state]} WHERE id = :id",
         {"now": _now(), "who": _who(), "why": why, "id": number},
     )
     if state == "voided":
         write_totals(connection, read_totals(connection).minus(entry.guarantee))
+
+
+def _check_unseen(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
+    """Refuse to void the rest of a charge once that was shown: the choice could depend on it."""
+    if entry.extends is None or find_entry(connection, entry.extends).state != "committed":
+        return
+    raise LedgerError(
+        f"charge {entry.id} cannot be voided, because charge {entry.extends}, which it extends, "
+        "was committed: what that paid for may have been seen, and it stays spent"
+    )
 
 
 def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:

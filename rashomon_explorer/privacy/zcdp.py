@@ -69,7 +69,8 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         return 1.0
     with np.errstate(over="ignore"):
         log_delta = _EXCESS * (_ORDERS * rho - epsilon) + _OFFSET
-    return min(1.0, math.exp(min(0.0, float(log_delta.min()))))
+    # Never 0: pure DP does not follow, however small δ is.
+    return min(1.0, max(math.exp(min(0.0, float(log_delta.min()))), math.ulp(0.0)))
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:

@@ -35,12 +35,8 @@ class CuratorSet(Selection):
 
     losses: FloatArray
 
-    # Declared and not defined: fields of one type of set, computed in the other.
+    # Declared and not defined: a field of one type of set, computed in the other.
     if TYPE_CHECKING:
-
-        @property
-        def psi(self) -> float:
-            """Rashomon threshold, in units of the loss."""
 
         @property
         def least(self) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RashomonSet(ModelBlock, CuratorSet):
     """Draws with what their curator knows of them.  Curator: computed from private rows.
 

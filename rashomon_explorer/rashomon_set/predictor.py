@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PredictorSet(CuratorSet):
     """Models that were not drawn here.  Curator: computed from private rows, not private.
 

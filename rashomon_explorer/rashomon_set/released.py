@@ -28,7 +28,7 @@ CURATOR_ONLY = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedSet(ModelBlock):
     """What may leave the building: paid draws, their guarantee, and public settings."""
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy.label import numbers_of
 from rashomon_explorer.rashomon_set.arrays import (
     Places,
     check_count,
@@ -37,6 +38,13 @@ class Selection:
     scores: Callable[..., FloatArray]
     _curated: ClassVar[bool] = True
 
+    # Declared and not defined: a field of one type of set, computed in others.
+    if TYPE_CHECKING:
+
+        @property
+        def psi(self) -> float:
+            """Rashomon threshold, in units of the loss."""
+
     @property
     def n_draws(self) -> int:
         """Number of models."""
@@ -53,6 +61,12 @@ class Selection:
             f"{type(self).__name__} does not know how simple its models are: coefficients or "
             "decision trees are needed"
         )
+
+    def __repr__(self) -> str:
+        """Say in a line what the set is, instead of listing its arrays."""
+        chosen = f", {'; '.join(self.steps)}" if self.steps else ""
+        price = numbers_of(self.guarantee) if self.guarantee.holds else "no guarantee"
+        return f"<{type(self).__name__}: {self.n_draws} models, ψ = {self.psi:g}{chosen}; {price}>"
 
     def __len__(self) -> int:
         return self.n_draws

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.plots.tables import rounded_bounds
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.report.figures import figure_json
 
@@ -90,7 +91,7 @@ class Table:
 
     def html(self, sheet: Sheet) -> str:
         """See `Block.html`."""
-        shown = self.frame.head(MOST_ROWS)
+        shown = rounded_bounds(self.frame.head(MOST_ROWS))
         cut = len(shown) < len(self.frame)
         many = f" (first {MOST_ROWS} of {len(self.frame):,} rows)" if cut else ""
         caption = escape(self.caption + many)

@@ -118,8 +118,8 @@ class PaidChains:
             path = self._path.certificate(self._target)
             note = f"{self._note}: the trace too"
             self._charges.append(self._ledger.reserve(path, note=note, extends=self._charges[0]))
-            self._charges[1].start()
             self.guarantee = path
+        self._charges[1].start()  # again at every look, lest a failed write be passed over
         if not self._states:
             self.advance()
         return np.array(self._states)

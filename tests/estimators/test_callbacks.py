@@ -1,6 +1,7 @@
 """Progress and Stop through scikit-learn's callbacks."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,10 @@ class TestDraws:
         for number, fitted in enumerate(drawn, start=1):
             assert fitted.predict_each(X).shape == (number, len(X))
             assert np.array_equal(fitted.rashomon_set_.coef, model.rashomon_set_.coef[:number])
-            assert fitted.guarantee_ == model.guarantee_
+            promised = fitted.guarantee_
+            assert promised.epsilon(1e-6) == model.guarantee_.epsilon(1e-6)
+            kept = [one for one in promised.assumptions if "draws were kept" in one]
+            assert len(kept) == (number < 4)
         assert watcher.begun.count("draw") == 4
         assert watcher.torn_down
 
@@ -92,7 +96,12 @@ class TestDraws:
         assert np.array_equal(model.rashomon_set_.coef, whole.rashomon_set_.coef[:3])
         assert len(model.rashomon_set_.losses) == 3
         assert model.predict(X).shape == (len(X),)
-        assert model.guarantee_ == whole.guarantee_
+        stated = "3 of 20 draws were kept, a number chosen without regard to private rows"
+        assert model.guarantee_.assumptions == (*whole.guarantee_.assumptions, stated)
+        assert replace(model.guarantee_, assumptions=()) == replace(
+            whole.guarantee_, assumptions=()
+        )
+        assert model.rashomon_set_.release().guarantee == model.guarantee_
         ledger = Ledger(path)
         assert [entry.state for entry in ledger.entries()] == ["committed"]
         assert ledger.spent(1e-6) == pytest.approx(2.0)
@@ -163,3 +172,27 @@ class TestDraws:
         with pytest.raises(RuntimeError, match="the screen fell over"):
             model.fit(X, labels)
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
+
+
+class ByLoss(Watcher):
+    """Stops at the first draw whose loss, computed from private rows, is small."""
+
+    def on_fit_task_end(
+        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any
+    ) -> bool:
+        return context.task_name == "draw" and fitted_estimator.rashomon_set_.losses[-1] <= 0.62
+
+
+def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded() -> None:
+    """The control for the assumption: neighbours at ε < 0.5 are told apart by the number kept."""
+    rows, stopped = np.full((4, 1), 0.5), []
+    for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):
+        for seed in range(20):
+            model = RashomonClassifier(n_draws=20, epsilon=0.2, psi=0.0, random_state=seed)
+            found = model.set_callbacks(ByLoss()).fit(rows, labels).rashomon_set_
+            stopped.append(found.n_draws < 20)
+            assert found.guarantee.pure_epsilon < 0.5
+            stated = any("draws were kept" in one for one in found.guarantee.assumptions)
+            assert stated == stopped[-1]
+    assert sum(stopped[:20]) >= 17
+    assert not any(stopped[20:])

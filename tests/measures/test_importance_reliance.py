@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
 from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
 from rashomon_explorer.measures import (
@@ -362,3 +366,38 @@ def test_other_refusals(logistic: RashomonSet, regression: RashomonSet) -> None:
     with pytest.raises(ValueError, match="one finite number for each"):
         switching_loss(lambda rows: rows, X, TARGETS, 0, loss=lambda a, b: a)
     assert list(feature_groups([["a", 1]], ["a", "b"])) == ["a + b"]
+
+
+def test_tables_reach_a_pipeline_as_tables_and_switch_by_name():
+    rng = np.random.default_rng(5)
+    people = pd.DataFrame({"age": rng.normal(size=30), "town": rng.choice(["a", "b", "c"], 30)})
+    people["town"] = people["town"].astype("category")
+    y = ((people["age"] > 0) ^ (people["town"] == "b")).to_numpy()
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    predict = make_pipeline(encode, DecisionTreeClassifier(max_depth=3)).fit(people, y).predict
+
+    def wrong(own: Any, true: Any) -> Any:
+        return own != true
+
+    for columns in ("town", ["town"], 1, ["age", 1]):
+        names = ["age", "town"] if columns == ["age", 1] else ["town"]
+        total = 0
+        for i in range(30):
+            for j in range(30):
+                if i != j:
+                    row = people.iloc[[i]].copy()
+                    row[names] = people.iloc[[j]][names].to_numpy()
+                    total += int(wrong(predict(row), y[i])[0])
+        got = switching_loss(predict, people, y, columns, loss=wrong)
+        assert got == pytest.approx(total / (30 * 29), abs=1e-12)
+    assert 0 <= divided_loss(predict, people, y, "town", loss=wrong, random_state=0).value <= 1
+    with pytest.raises(ValueError, match="no feature is called 'city'; there are age, town"):
+        switching_loss(predict, people, y, "city", loss=wrong)
+
+
+def test_what_is_no_function_is_refused_with_what_would_be():
+    tree = DecisionTreeClassifier().fit(X, TARGETS > 0)
+    with pytest.raises(TypeError, match=r"such as model\.predict, got DecisionTreeClassifier"):
+        switching_loss(tree, X, TARGETS, 0, loss=np.subtract)
+    with pytest.raises(TypeError, match=r"function of predictions and targets.*got 'zero_one'"):
+        divided_loss(tree.predict, X, TARGETS, 0, loss="zero_one")

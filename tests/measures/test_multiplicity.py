@@ -11,17 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
+from rashomon_explorer import RashomonSet
 from rashomon_explorer.measures import (
     abstention,
     ambiguity,
+    by_group,
     cohen_kappa,
     disagreement,
     discrepancy,
     linear_pattern_count,
+    multiplicity_table,
     obscurity,
     pattern_count,
     pattern_diversity,
     pattern_ratio,
+    rashomon_capacity,
     row_disagreement,
     self_consistency,
     viable_prediction_range,
@@ -269,3 +273,17 @@ def test_the_arrays_given_are_left_alone() -> None:
     before = labels.copy()
     ambiguity(labels), discrepancy(labels), disagreement(labels), viable_prediction_range(labels)
     assert np.array_equal(labels, before)
+
+
+def test_sets_and_arrays_in_each_others_place_are_refused_with_advice():
+    models = RashomonSet.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0])
+    with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.labels\(X\)"):
+        ambiguity(models)
+    with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.scores\(X\)"):
+        rashomon_capacity(models)
+    with pytest.raises(TypeError, match="must be a set of models, got ndarray"):
+        multiplicity_table(np.zeros((2, 2)))
+    with pytest.raises(TypeError, match=r"by_group\(measure, values, groups\)"):
+        by_group([[0, 1], [1, 1]], ["a", "b"], "ambiguity")
+    with pytest.raises(ValueError, match="or be a model's place, got None"):
+        ambiguity([[0, 1], [1, 1]], baseline=None)

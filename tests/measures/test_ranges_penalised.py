@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import chdtri
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError
@@ -15,7 +16,9 @@ from rashomon_explorer.measures import (
     draws_in_range,
     exact_ambiguity,
     exact_coefficient_ranges,
+    exact_group_gap,
     exact_ranges,
+    exact_score_ranges,
     penalised_problem,
     relative_psi,
 )
@@ -160,6 +163,54 @@ def test_separable_classes_have_no_unpenalised_range():
     side = (line[:, 0] > 0).astype(int)
     with pytest.raises(DataError, match="separated without error"):
         penalised_problem(LogisticRegression(C=np.inf).fit(line, side), line, side)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_column_that_only_one_class_has_leaves_no_minimum_and_is_named():
+    rng = np.random.default_rng(0)
+    both, score = rng.normal(size=(2, 200))
+    y = (score > 0).astype(int)
+    table = np.column_stack([both, score > 0.2])  # ties: no direction separates every row
+    with pytest.raises(DataError, match=r"along \['x1'\] .*quasi-complete separation"):
+        penalised_problem(LogisticRegression(C=np.inf).fit(table, y), table, y)
+    y[np.argmax(score)] = 0  # one exception, and there is a minimum again
+    model = LogisticRegression(C=np.inf, max_iter=1000).fit(table, y)
+    ranges = exact_coefficient_ranges(penalised_problem(model, table, y), 0.01)
+    assert np.isfinite(ranges).all(axis=None)
+    assert (ranges["high"] - ranges["low"] < 20).all()
+
+
+def test_steep_data_that_are_not_separated_keep_their_ranges():
+    steep = np.append(np.linspace(-50, 50, 60), [0.5, -0.5])[:, None]
+    y = np.append(np.repeat([0, 1], 30), [0, 1])
+    model = LogisticRegression(C=np.inf, max_iter=1000).fit(steep, y)
+    problem = penalised_problem(model, steep, y)
+    assert (np.abs(steep) * problem.minimum.theta[0]).max() > 15  # so that it was looked closer
+    assert np.isfinite(exact_coefficient_ranges(problem, 0.01)).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: exact_ranges(model, 0.1),
+        lambda model: exact_coefficient_ranges(model, 0.1),
+        lambda model: exact_score_ranges(model, 0.1, X),
+        lambda model: exact_group_gap(model, 0.1, X, Y),
+        lambda model: exact_ambiguity(model, 0.1, X),
+        lambda model: relative_psi(model, 0.1),
+    ],
+)
+def test_a_fitted_model_is_no_problem_and_the_error_says_how_to_make_one(ask):
+    with pytest.raises(TypeError, match=r"got LogisticRegression: make one .* penalised_problem"):
+        ask(LogisticRegression().fit(X, Y))
+
+
+def test_a_pipeline_is_refused_with_advice_and_no_row_is_printed():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    with pytest.raises(TypeError, match="got Pipeline: give a pipeline's last step"):
+        penalised_problem(pipeline, X, Y)
+    problem = penalised_problem(pipeline[-1], pipeline[:-1].transform(X), Y)
+    assert "array" not in repr(problem).split("ridges")[0]
 
 
 MANY, MANY_Y = admissions(600)

@@ -10,7 +10,7 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonSet
 from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError
 from rashomon_explorer.leaks import mark
-from rashomon_explorer.measures import ambiguity
+from rashomon_explorer.measures import ambiguity, score_std
 from rashomon_explorer.measures.release import (
     REFUSED,
     Excess,
@@ -270,3 +270,26 @@ def test_a_public_model_may_be_the_baseline():
     found = _released([query], models_of(n_draws=1), epsilon=50.0)["ambiguity"]
     assert found.estimate == pytest.approx(models_of(n_draws=1).labels(X).mean(), abs=0.01)
     assert query.definition.endswith("a public model")
+
+
+@pytest.mark.parametrize("query", ["score_std", "score_variance", "range_width", "reliance"])
+def test_what_no_record_moves_says_nothing_of_the_rows_in_its_last_bits(query):
+    """Draws that coincide have a standard deviation of 0, and of 1e-17 in doubles."""
+    same = models_of(coef=np.repeat([[0.7, -0.3, 0.1]], 3, axis=0))
+    models = same if query != "reliance" else models_of(coef=np.zeros((3, 3)))
+    rng = np.random.default_rng(0)
+    tables = [(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)) for _ in range(4)]
+    answers = {
+        tuple(one.noisy for one in release(models, *table, queries=[query], rho=0.1, ledger=None))
+        for table in tables
+    }
+    assert len(answers) == 1
+    assert np.abs([*answers]).max() < 1e-12
+
+
+def test_the_last_bits_would_tell():
+    """The control: the exact value in doubles does depend on the rows."""
+    models = models_of(coef=np.repeat([[0.7, -0.3, 0.1]], 3, axis=0))
+    rng = np.random.default_rng(0)
+    seen = {float(score_std(models.scores(rng.normal(size=(50, 2)))).mean()) for _ in range(4)}
+    assert len(seen) > 1

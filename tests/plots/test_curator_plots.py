@@ -88,6 +88,16 @@ def test_spread_bars_reach_from_the_least_to_the_largest(models):
     assert len(_trace(figure, "selected draws").x) == 2 * len(table)
 
 
+def test_a_choice_of_the_draws_is_not_called_all_draws(models, rows):
+    chosen = models.inside()
+    for figure in (
+        plots.plot_coefficient_spread(chosen),
+        plots.plot_importance(chosen, rows.X, rows.y),
+    ):
+        names = [trace.name for trace in figure.data]
+        assert "all models shown" in names and "all draws" not in names
+
+
 def test_importance_reads_at_most_so_many_rows_and_says_so(models, rows):
     figure = plots.plot_importance(models, rows.X, rows.y, max_rows=100)
     assert "100 of 300 rows read" in figure.layout.title.text

@@ -3,9 +3,13 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rashomon_explorer import plots
+from rashomon_explorer.measures.release import release
+from rashomon_explorer.plots.released import MOST_NUMBERS
+from tests.measures.release_cases import models_of
 
 
 @pytest.mark.parametrize("make", [plots.plot_released_coefficients, plots.plot_released_spread])
@@ -27,3 +31,29 @@ def test_release_figures_do_not_change_with_what_only_the_curator_knows(make, mo
     assert json.loads(plots.plot_coefficients(changed).to_json()) != json.loads(
         plots.plot_coefficients(models).to_json()
     )
+
+
+def test_released_numbers_have_names_of_their_own_and_intervals_that_hold_them():
+    rows = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    groups = np.where(rows[:, 1] > 0, "people of the one group", "people of the other group")
+    released = release(
+        models_of(n_draws=20),
+        *(rows, (rows[:, 0] > 0).astype(int), groups),
+        queries=["losses", "selection_gap", "mean_selection_gap"],
+        categories=tuple(np.unique(groups)),
+        rho=1.0,
+        ledger=None,
+    )
+    figure = plots.plot_released(released)
+    for number, axis in enumerate(
+        (figure.layout.yaxis, figure.layout.yaxis2, figure.layout.yaxis3)
+    ):
+        shown = released.answers[number].statistics[:MOST_NUMBERS]
+        assert len(set(axis.ticktext)) == len(axis.ticktext) == len(shown)
+    assert "selection rate gap of draw 11" in figure.layout.yaxis2.ticktext
+    assert "8 more in the table" in figure.layout.xaxis.title.text
+    for trace, answer in zip(figure.data, released.answers, strict=True):
+        for words, statistic in zip(trace.hovertext, answer.statistics, strict=False):
+            low, high = map(float, words.split(" (")[1].split(")")[0].split(" to "))
+            least, most = statistic.interval()
+            assert low <= least + 1e-9 and high >= most - 1e-9

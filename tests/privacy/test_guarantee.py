@@ -229,3 +229,17 @@ def test_no_price_is_rounded_off_to_nothing(make: Callable[[float], Guarantee]) 
     assert make(1e-200).rho > 0
     assert make(0.0).rho == 0
     assert compose([make(1e-200)] * 3).epsilon(1e-9) > 0 or make is gdp
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: zcdp(rho="a"),  # type: ignore[arg-type]
+        lambda: gdp(mu=None),  # type: ignore[arg-type]
+        lambda: gdp(mu=1.0).delta([0.0, 1.0]),  # type: ignore[arg-type]
+        lambda: gdp(mu=1.0).epsilon("1e-6"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(ask: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=r"(rho|mu|epsilon|delta) must be"):
+        ask()

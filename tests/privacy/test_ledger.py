@@ -501,6 +501,12 @@ Ledger(path).reserve(pure(0.75))
         assert ledger.entries() == []
         ledger.reserve(pure(1.0))
 
+    def test_a_bare_number_is_no_guarantee(self, path: Path) -> None:
+        ledger = Ledger.open(path, epsilon=1.0)
+        with pytest.raises(TypeError, match=r"such as pure\(epsilon=0\.5\), got 0\.3"):
+            ledger.reserve(0.3)  # type: ignore[arg-type]
+        assert ledger.entries() == []
+
     def test_processes_may_create_the_file_at_once(self, path: Path) -> None:
         code = "print(Ledger.open(path, epsilon=1.0, delta=1e-6).budget)"
         assert finish(*[start(code, path) for _ in range(3)]) == ["(1.0, 1e-06)\n"] * 3

@@ -15,9 +15,11 @@ from rashomon_explorer.privacy import (
     beta_for_hit_rate,
     expected_excess_bound,
     explain,
+    gdp,
     guaranteed_hit_rate,
     plan,
     plan_path,
+    zcdp,
 )
 from rashomon_explorer.privacy.pricing import price
 
@@ -238,3 +240,25 @@ GOOD: dict[str, Any] = {
 def test_errors_name_the_parameter(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plan(**{**GOOD, **bad})
+
+
+@pytest.mark.parametrize("psi", [0.0, 1e-4, 0.1])
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
+@pytest.mark.parametrize("delta", [0.0, 1e-320, 1e-300])
+def test_a_delta_too_small_for_doubles_buys_nothing(delta, loss, psi):
+    """δ(ε) of Gaussian DP is never 0, though e^(−a²/2) may be: it is not pure DP."""
+    settings = {"loss": loss, "radius": 4.0, "row_norm": 1.0, "ridge": 1.0}
+    bought = plan(
+        2000, 2, psi, **settings, epsilon=60.0, delta=delta, n_draws=2, certificate="best"
+    )
+    assert bought.guarantee.epsilon(delta) <= 60.0
+    if delta == 0:
+        plain = plan(2000, 2, psi, **settings, epsilon=60.0, n_draws=2)
+        assert bought.certificate == "oscillation"
+        assert bought.beta == pytest.approx(plain.beta)
+
+
+def test_approximate_notions_have_a_delta_at_every_epsilon():
+    for one in (gdp(mu=1e-3), zcdp(rho=1e-6), gdp(mu=1e-300)):
+        assert 0 < one.delta(60.0) < 1e-300
+        assert one.epsilon(0.0) == math.inf

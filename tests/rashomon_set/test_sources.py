@@ -369,3 +369,20 @@ def test_draws_that_do_not_fit_are_refused(
     settings = {"psi": 0.1, **settings}
     with pytest.raises(ValueError, match=message):
         RashomonSet.from_draws(Problem(ROWS, SIGNS), draws, **settings)
+
+
+def test_a_set_is_said_in_a_line():
+    models = RashomonSet.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
+    assert repr(models) == "<PredictorSet: 2 models, ψ = 0.5; no guarantee>"
+    drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
+    assert repr(drawn).startswith("<RashomonSet: 4 models, ψ = 0.02; 1-DP")
+    assert "chosen by place, 2 of 4" in repr(drawn.release()[:2])
+
+
+def test_one_model_or_labels_of_two_kinds_are_refused_with_advice():
+    forest = RandomForestClassifier(3, random_state=0).fit(X, TWO)
+    with pytest.raises(TypeError, match=r"got one RandomForestClassifier: \[model\]"):
+        RashomonSet.from_estimators(forest, X, TWO)
+    numbers = LogisticRegression().fit(X, TWO == "yes")
+    with pytest.raises(ValueError, match="must all be text or all be numbers"):
+        RashomonSet.from_estimators([numbers, forest], X, TWO)

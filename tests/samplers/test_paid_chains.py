@@ -18,8 +18,9 @@ from rashomon_explorer.privacy import (
     compose,
     gdp,
     pure,
+    zcdp,
 )
-from rashomon_explorer.privacy.charge import LedgerEntry
+from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.extending import rest_of
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import LangevinSampler, PaidChains
@@ -174,3 +175,67 @@ def test_only_a_charge_that_is_under_way_can_be_extended(ledger):
     with pytest.raises(LedgerError, match="was voided"):
         ledger.reserve(bounded_range(0.3), extends=other)
     ledger.check()
+
+
+def test_what_was_paid_once_is_taken_off_once(ledger):
+    """Two wholes of ρ = 3 after one charge of 1 cost 6, and 1 + 2 + 2 would be 5."""
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    rest = ledger.reserve(zcdp(0.03), extends=charge)
+    with pytest.raises(LedgerError, match="charge 1 was extended by charge 2"):
+        ledger.reserve(zcdp(0.03), extends=charge)
+    rest.start()
+    with pytest.raises(LedgerError, match="charge 2 is itself the rest of charge 1"):
+        ledger.reserve(zcdp(0.05), extends=rest)
+    assert [entry.extends for entry in ledger.entries()] == [None, 1]
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.03)
+
+
+def test_a_voided_extension_leaves_the_charge_to_another(ledger):
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    ledger.reserve(zcdp(0.03), extends=charge).void("never shown")
+    ledger.reserve(zcdp(0.02), extends=charge)
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.02)
+
+
+def test_an_extension_cannot_be_voided_after_looking(ledger):
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    rest = ledger.reserve(zcdp(0.03), extends=charge)
+    charge.commit()
+    with pytest.raises(LedgerError, match="charge 2 cannot be voided, because charge 1"):
+        rest.void("on second thoughts")
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.03)
+    rest.start()  # it was settled before
+
+
+def test_a_charge_of_another_ledger_takes_nothing_off(ledger, tmp_path):
+    other = Ledger.open(tmp_path / "other.ledger", epsilon=9.0, delta=1e-6)
+    charge, foreign = ledger.reserve(zcdp(0.01)), other.reserve(zcdp(0.03))
+    charge.start()
+    foreign.start()
+    assert charge.id == foreign.id
+    with pytest.raises(LedgerError, match="is of the ledger"):
+        ledger.reserve(zcdp(0.03), extends=foreign)
+    with pytest.raises(ValueError, match="the ledger's own"):
+        ledger.reserve(zcdp(0.03), parameters={"extends": 1})
+    assert len(ledger.entries()) == 1
+
+
+def test_a_start_that_fails_shows_nothing_and_is_made_up_for(target, ledger, monkeypatch):
+    chains = PaidChains(LAST, target, rng(), ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr(Charge, "start", refuse_to_write)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="disk"):
+                chains.trace()
+    assert chains.n_steps_run == 0
+    assert ledger.entries()[-1].state == "reserved"
+    chains.trace()
+    assert ledger.entries()[-1].state == "started"
+    assert chains.guarantee == PATH.certificate(target)
+
+
+def refuse_to_write(charge):
+    raise LedgerError("the disk is full")

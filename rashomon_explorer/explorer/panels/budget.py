@@ -82,8 +82,7 @@ class BudgetGauge:
             return
         if not math.isfinite(account.budget):
             self.gauge.value = (
-                f'<p class="rx-note">This ledger has no budget. Spent: '
-                f"{price(account.spent)}.</p>"
+                f'<p class="rx-note">This ledger has no budget. Spent: {price(account.spent)}.</p>'
             )
             return
         free = self.state.busy or (self.state.data is not None and self.state.data.bounds_learnt)

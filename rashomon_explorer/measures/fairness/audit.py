@@ -1,7 +1,7 @@
 """Fairness over the Rashomon set: evaluated once, asked many times."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class FairnessAudit:
     """
 
     models: Any
-    X: Any
+    X: Any = field(repr=False)
     task: FairnessTask
     psi: float
     table: pd.DataFrame

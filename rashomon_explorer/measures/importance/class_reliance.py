@@ -67,6 +67,8 @@ def model_class_reliance(
 
     Raises
     ------
+    TypeError
+        If ``problem`` is no `Problem`.
     ValueError
         If the loss, ψ, a feature, the form or a shape is wrong.
 
@@ -81,6 +83,11 @@ def model_class_reliance(
     >>> bool(table.loc["x0", "lower"] > table.loc["x1", "upper"])
     True
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"problem must be a Problem, whose models are bounded, got {type(problem).__name__}: "
+            "make one of a fitted Rashomon estimator and its rows by declared_problem, or by hand"
+        )
     if problem.loss.name not in _CLASSES:
         raise ValueError(
             f"model class reliance is known for {list(_CLASSES)} loss, got {problem.loss.name!r}; "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
@@ -12,7 +13,9 @@ from rashomon_explorer.measures.importance.features import feature_groups
 from rashomon_explorer.measures.importance.pair_losses import MOST_PAIRS
 
 FloatArray = NDArray[np.float64]
-Predict = Callable[[FloatArray], NDArray[Any]]
+Rows = FloatArray | pd.DataFrame
+Columns = int | str | Sequence[int | str]
+Predict = Callable[[Any], NDArray[Any]]
 LossOfRows = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 
 _ROWS_AT_ONCE = 200_000
@@ -35,9 +38,9 @@ class DividedLoss(NamedTuple):
 
 def switching_loss(
     predict: Predict,
-    X: ArrayLike,
+    X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    columns: int | Sequence[int],
+    columns: Columns,
     *,
     loss: LossOfRows,
 ) -> float:
@@ -50,11 +53,12 @@ def switching_loss(
     Parameters
     ----------
     predict : callable
-        Rows (m, n_features) → predictions of length m.
+        Rows (m, n_features) → predictions of length m, such as ``model.predict``.
     X : array-like of shape (n_rows, n_features)
+        A DataFrame is handed on as such, columns of any type, to a pipeline that wants names.
     y : array-like of shape (n_rows,)
-    columns : int or sequence of int
-        Columns that are switched together.
+    columns : int, str or sequence of them
+        Columns that are switched together, by place or, of a DataFrame, by name.
     loss : callable
         (predictions, targets) → losses (m,).
 
@@ -66,6 +70,8 @@ def switching_loss(
     ------
     ValueError
         If there are fewer than two rows or too many pairs, or a shape or a column is wrong.
+    TypeError
+        If ``predict`` or ``loss`` is no function.
 
     Examples
     --------
@@ -74,6 +80,7 @@ def switching_loss(
     1.0
     """
     rows, targets, moved = _checked(X, y, columns)
+    _check_functions(predict, loss)
     n = len(rows)
     if n * n > MOST_PAIRS:
         raise ValueError(
@@ -93,9 +100,9 @@ def switching_loss(
 
 def divided_loss(
     predict: Predict,
-    X: ArrayLike,
+    X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    columns: int | Sequence[int],
+    columns: Columns,
     *,
     loss: LossOfRows,
     random_state: int | np.random.RandomState | None = None,
@@ -120,6 +127,8 @@ def divided_loss(
     ------
     ValueError
         If there are fewer than two rows, or a shape or a column is wrong.
+    TypeError
+        If ``predict`` or ``loss`` is no function.
 
     Examples
     --------
@@ -128,6 +137,7 @@ def divided_loss(
     1.0
     """
     rows, targets, moved = _checked(X, y, columns)
+    _check_functions(predict, loss)
     order = check_random_state(random_state).permutation(len(rows))
     half = len(rows) // 2
     first, second = order[:half], order[half : 2 * half]
@@ -141,16 +151,19 @@ def divided_loss(
 
 
 def _mixed(
-    rows: FloatArray, own: NDArray[np.intp], other: NDArray[np.intp], moved: NDArray[np.intp]
-) -> FloatArray:
+    rows: Rows, own: NDArray[np.intp], other: NDArray[np.intp], moved: NDArray[np.intp]
+) -> Rows:
+    if isinstance(rows, pd.DataFrame):
+        table = rows.take(own).reset_index(drop=True)
+        for place in moved.tolist():
+            table.isetitem(place, rows.iloc[:, place].take(other).array)
+        return table
     mixed = rows[own]
     mixed[:, moved] = rows[np.ix_(other, moved)]
     return mixed
 
 
-def _losses(
-    predict: Predict, rows: FloatArray, targets: NDArray[Any], loss: LossOfRows
-) -> FloatArray:
+def _losses(predict: Predict, rows: Rows, targets: NDArray[Any], loss: LossOfRows) -> FloatArray:
     each = np.array(loss(np.asarray(predict(rows)), targets), dtype=float)
     if each.shape != targets.shape or not np.isfinite(each).all():
         raise ValueError(
@@ -161,15 +174,32 @@ def _losses(
 
 
 def _checked(
-    X: ArrayLike, y: ArrayLike, columns: int | Sequence[int]
-) -> tuple[FloatArray, NDArray[Any], NDArray[np.intp]]:
-    rows, targets = np.asarray(X, dtype=float), np.asarray(y)
+    X: ArrayLike | pd.DataFrame, y: ArrayLike, columns: Columns
+) -> tuple[Rows, NDArray[Any], NDArray[np.intp]]:
+    rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
+    targets = np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),):
         raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
     if len(rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(rows)}")
-    if not np.isfinite(rows).all():
-        raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
-    names = [f"column {j}" for j in range(rows.shape[1])]
-    (moved,) = feature_groups({"moved": np.atleast_1d(columns).tolist()}, names).values()
+    if isinstance(rows, pd.DataFrame):  # what is missing there is the model's to handle
+        names = [str(name) for name in rows.columns]
+    else:
+        if not np.isfinite(rows).all():
+            raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
+        names = [f"column {j}" for j in range(rows.shape[1])]
+    chosen = [columns] if isinstance(columns, int | np.integer | str) else list(columns)
+    (moved,) = feature_groups({"moved": chosen}, names).values()
     return rows, targets, moved
+
+
+def _check_functions(predict: object, loss: object) -> None:
+    if not callable(predict):
+        raise TypeError(
+            f"predict must be a function of rows such as model.predict, got {predict!r}"
+        )
+    if not callable(loss):
+        raise TypeError(
+            "loss must be a function of predictions and targets, such as "
+            f"lambda p, t: p != t, got {loss!r}"
+        )

@@ -45,7 +45,7 @@ def by_group(
         If a shape or value is wrong, a group is missing (NaN or None), or no measure has that
         name.
     TypeError
-        If the measure does not take an option.
+        If the measure is neither name nor function, or does not take an option.
 
     Examples
     --------
@@ -53,6 +53,11 @@ def by_group(
     >>> table.to_dict("index")
     {'a': {'rows': 2, 'value': 0.5}, 'b': {'rows': 2, 'value': 0.0}}
     """
+    if not (isinstance(measure, str) or callable(measure)):
+        raise TypeError(
+            f"measure must be a key of MEASURES or a function, got {type(measure).__name__}: "
+            "by_group(measure, values, groups)"
+        )
     if isinstance(measure, str):
         refuse_options(measure, options)
         found = get_measure(measure)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.checks import need_set
 from rashomon_explorer.measures.groups import Mask, group_masks
 from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import (
@@ -102,6 +103,7 @@ def multiplicity_table(
     >>> table[["measure", "sampled"]].values.tolist()
     [['ambiguity', 'lower bound'], ['disagreement', 'estimate']]
     """
+    need_set(models)
     names = _names(models, measures, tolerance)
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:

@@ -57,7 +57,7 @@ def draws_in_range(
     if not {"low_outer", "high_outer"} <= set(exact.columns):
         raise ValueError("exact must have the columns of exact_ranges")
     if isinstance(models, RashomonSet):
-        exact = exact.set_axis(models.parameter_names, axis=0).rename_axis(exact.index.name)
+        exact = exact.set_axis(pd.Index(models.parameter_names, name=exact.index.name), axis=0)
     low, high = exact[["low_outer", "high_outer"]].to_numpy(dtype=float).T
     kept = values[inside]
     if not len(kept):

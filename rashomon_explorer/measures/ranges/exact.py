@@ -14,6 +14,7 @@ from rashomon_explorer.measures.ranges.directions import (
     parameter_names,
     score_directions,
 )
+from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 
@@ -62,6 +63,8 @@ def exact_ranges(
 
     Raises
     ------
+    TypeError
+        If ``problem`` is none, such as a fitted model.
     ValueError
         If a parameter is out of range or a shape is wrong.
     DataError
@@ -73,6 +76,7 @@ def exact_ranges(
     >>> exact_ranges(problem, 0.01).round(4).loc["x0", ["low", "best", "high"]].tolist()
     [0.3347, 0.604, 0.8732]
     """
+    check_problem(problem)
     array = as_directions(problem, directions)
     if names is None and directions is None:
         names = parameter_names(problem)
@@ -112,6 +116,7 @@ def exact_coefficient_ranges(
     >>> list(exact_coefficient_ranges(problem, 0.01, feature_names=["age"]).index)
     ['age', 'intercept']
     """
+    check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
     return _table(problem, psi, np.eye(problem.p), index, tolerance)
 
@@ -150,6 +155,7 @@ def exact_score_ranges(
     >>> exact_score_ranges(problem, 0.01, [[0.0], [0.3]]).shape
     (2, 5)
     """
+    check_problem(problem)
     directions, index = score_directions(problem, X)
     return _table(problem, psi, directions, index, tolerance)
 
@@ -191,6 +197,7 @@ def exact_group_gap(
     >>> list(exact_group_gap(problem, 0.01, X, ["f", "m"] * 9).index)
     ['f - m']
     """
+    check_problem(problem)
     directions, index = gap_directions(problem, X, groups)
     return _table(problem, psi, directions, index, tolerance)
 
@@ -205,6 +212,7 @@ def relative_psi(problem: Problem | PenalisedProblem, slack: float) -> float:
     >>> round(relative_psi(Problem([[0.0], [0.0]], [1, -1]), 0.01), 6)
     0.006931
     """
+    check_problem(problem)
     check_positive("slack", slack)
     return slack * problem.minimum.value
 

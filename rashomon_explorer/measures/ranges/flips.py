@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import row_index, scored_rows
+from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 
@@ -74,6 +75,7 @@ def exact_flips(
     >>> exact_flips(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
     [True, False]
     """
+    check_problem(problem)
     if problem.loss.task == "regression":
         raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
     directions, label = _flip_directions(problem, X)

@@ -17,6 +17,22 @@ _PULLS = (1e-12, 1e-9, 1e-6, 1.0)
 _ROUNDING = 1e-14  # of the loss: sums of n terms are right to about 1e-15 of it
 
 
+def check_problem(problem: object) -> None:
+    """Refuse what is no problem, such as a fitted model.
+
+    Raises
+    ------
+    TypeError
+        If it has no certified minimum; the message says how a problem is made.
+    """
+    if not hasattr(type(problem), "minimum"):
+        raise TypeError(
+            f"problem must be a Problem or a PenalisedProblem, got {type(problem).__name__}: make "
+            "one of a fitted scikit-learn model and its rows by penalised_problem, of a fitted "
+            "Rashomon estimator by declared_problem"
+        )
+
+
 class Objective(Protocol):
     """A convex function of K models at once."""
 

@@ -1,12 +1,13 @@
 """A linear model's penalised objective: free intercept, no ball, no clipping."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss
@@ -19,6 +20,8 @@ FloatArray = NDArray[np.float64]
 _MOST_STEPS = 100
 _FURTHEST = 1e12
 _ROUNDING = 1e-13
+_DECIDED = 15.0  # margin that fits of data with a minimum hardly ever have; beyond it, look closer
+_SEPARATES = 1e-6  # of the longest row, above the programme's own tolerance
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ class PenalisedProblem:
         From ``minimum``: if the objective has no minimum, or not one alone.
     """
 
-    rows: FloatArray
-    targets: FloatArray
+    rows: FloatArray = field(repr=False)
+    targets: FloatArray = field(repr=False)
     loss: Loss
     ridges: FloatArray
     intercept: bool
@@ -153,11 +156,34 @@ class PenalisedProblem:
     def _check_separable(self, theta: FloatArray) -> None:
         if self.loss.task != "classification" or self.ridges.any():
             return
-        if (self.targets * (self.rows @ theta) > 0).all():
+        margins = self.targets * (self.rows @ theta)
+        if (margins > 0).all():
             raise DataError(
                 "the classes can be separated without error, so that the unpenalised loss has no "
                 "minimum: fit with a finite C"
             )
+        names = [*self.feature_names, "intercept"]
+        along = _separating(self.rows, self.targets) if margins.max() > _DECIDED else ()
+        if len(along):
+            raise DataError(
+                f"the unpenalised loss has no minimum: along {[names[j] for j in along]} every "
+                "row gains or stays as it is (quasi-complete separation, such as a column that "
+                "is not 0 in one class alone): fit with a finite C, or drop such a column"
+            )
+
+
+def _separating(rows: FloatArray, targets: FloatArray) -> NDArray[np.intp]:
+    """Parameters of a direction along which no row's margin falls and some rise; none if none.
+
+    Without such a direction, and only then, the maximum likelihood estimate of a logistic model
+    exists (Albert and Anderson 1984); a linear programme finds it (Konis 2007).
+    """
+    size = np.abs(rows).max(axis=0)
+    signed = targets[:, None] * rows / np.where(size > 0, size, 1.0)
+    found = linprog(-signed.mean(axis=0), -signed, np.zeros(len(rows)), bounds=(-1, 1))
+    if found.x is None or (signed @ found.x).max() < _SEPARATES:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(np.abs(found.x) > _SEPARATES)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,10 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
     maker = next((make for kind, make in _makers().items() if type(estimator) is kind), None)
     if maker is None:
         known = ", ".join(kind.__name__ for kind in _makers())
-        raise TypeError(f"estimator must be one of {known}, got {type(estimator).__name__}")
+        steps = ": give a pipeline's last step, and the rows that it sees" * isinstance(
+            getattr(estimator, "steps", None), list
+        )
+        raise TypeError(f"estimator must be one of {known}, got {type(estimator).__name__}{steps}")
     check_is_fitted(estimator)
     rows, y = _table(X), np.asarray(y)
     if y.shape != (len(rows),):

@@ -111,6 +111,15 @@ class Rows:
         codes = None if groups is None else _codes(groups, public.categories)
         return cls(public, rows, targets, codes)
 
+    @classmethod
+    def nobodys(cls, public: Public) -> "Rows":
+        """As many rows of zeros, of one class and no group, made of public numbers alone."""
+        models, n = public.models, public.n_rows
+        target = models.target_bounds[0] if models.task == "regression" else [*models.classes, 0][0]
+        targets = np.full(n, target) if public.has_targets else None
+        codes = np.full(n, -1, dtype=np.intp) if public.has_groups else None
+        return cls(public, np.zeros((n, len(models.feature_names) - 1)), targets, codes)
+
     @property
     def models(self) -> ReleasedSet:
         """Draws."""

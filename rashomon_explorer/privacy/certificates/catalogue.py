@@ -267,7 +267,10 @@ def largest_beta(
             return theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
 
         if _spent(at(beta), epsilon) <= delta:
-            beta, best = _largest(at, beta, epsilon, delta)
+            colder, found = _largest(at, beta, epsilon, delta)
+            # δ at ε may have been rounded; ε at δ is what is promised.
+            if found.epsilon(delta) <= epsilon:
+                beta, best = colder, found
     return beta, best
 
 

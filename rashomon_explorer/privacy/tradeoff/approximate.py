@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.privacy.checks import check_nonnegative
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Approximate(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> Array:
         """f(α), exactly."""
-        alpha = np.asarray(alpha, dtype=float)
+        alpha = type_one_errors(alpha)
         room = 1 - self.slack
         flat = math.exp(-self.at) * (room - alpha)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -88,6 +88,11 @@ class TradeOff(ABC):
         -------
         ndarray
             Of the shape of ``alpha``, never above 1 − α.
+
+        Raises
+        ------
+        ValueError
+            If a type I error is not in [0, 1].
         """
         top = min(self.epsilon(_NEGLIGIBLE), 100.0)
         epsilon = np.linspace(0.0, top, _LINES)
@@ -148,15 +153,28 @@ def envelope(alpha: ArrayLike, epsilon: Array, delta: Array) -> Array:
     >>> float(envelope(0.25, np.array([0.0, 1.0]), np.array([0.5, 0.25])).round(6))
     0.25
     """
-    alpha = np.asarray(alpha, dtype=float)
-    if not np.all((alpha >= 0) & (alpha <= 1)):
-        raise ValueError("alpha must be in [0, 1]")
+    alpha = type_one_errors(alpha)
     result = np.empty(alpha.size)
     for place, level in enumerate(alpha.ravel()):  # a line each: α and ε as a table can be huge
         steep = 1 - delta - np.exp(epsilon) * level
         flat = np.exp(-epsilon) * (1 - delta - level)
         result[place] = max(0.0, float(steep.max()), float(flat.max()))
     return np.minimum(result.reshape(alpha.shape), 1 - alpha)[()]
+
+
+def type_one_errors(alpha: ArrayLike) -> Array:
+    """α as an array, refused outside [0, 1].
+
+    Examples
+    --------
+    >>> type_one_errors([0.0, 0.05]).tolist()
+    [0.0, 0.05]
+    """
+    levels = np.asarray(alpha, dtype=float)
+    strange = ~((levels >= 0) & (levels <= 1))
+    if strange.any():
+        raise ValueError(f"alpha must be in [0, 1], got {levels[strange].flat[0]:g}")
+    return levels
 
 
 def check_order(order: float) -> None:

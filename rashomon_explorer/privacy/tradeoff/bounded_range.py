@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.privacy.checks import check_nonnegative
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BoundedRange(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> Array:
         """f(α), exactly."""
-        alpha = np.asarray(alpha, dtype=float)
+        alpha = type_one_errors(alpha)
         small = math.exp(-self.eta)
         return (small * (1 - alpha) / (small + alpha * (1 - small)))[()]
 

@@ -153,13 +153,13 @@ class _Losses:
         return np.linspace(0.0, min(top, 100.0), 4001)
 
 
-def compose_tradeoffs(parts: Iterable[Part], *, grid: float | None = None) -> TradeOff:
+def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = None) -> TradeOff:
     """Composition of trade-offs; Gaussian ones become one, exactly (μ² adds up).
 
     Parameters
     ----------
-    parts : iterable of (TradeOff, int)
-        Curves and how many of each; a composition among them is opened.
+    parts : iterable of TradeOff or (TradeOff, int)
+        Curves, or curves and how many of each; a composition among them is opened.
     grid : float, optional
         Of the numerical part; see :class:`Composition`.
 
@@ -169,7 +169,7 @@ def compose_tradeoffs(parts: Iterable[Part], *, grid: float | None = None) -> Tr
 
     Examples
     --------
-    >>> compose_tradeoffs([(Gaussian(3.0), 1), (Gaussian(2.0), 4)])
+    >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
     square, counts = 0.0, dict[TradeOff, int]()
@@ -185,8 +185,9 @@ def compose_tradeoffs(parts: Iterable[Part], *, grid: float | None = None) -> Tr
     return Composition(tuple(total), grid)
 
 
-def _opened(parts: Iterable[Part]) -> Iterable[Part]:
-    for curve, count in parts:
+def _opened(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
+    for part in parts:
+        curve, count = (part, 1) if isinstance(part, TradeOff) else part
         if count <= 0:
             continue
         if isinstance(curve, Composition):

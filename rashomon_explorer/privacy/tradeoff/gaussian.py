@@ -9,7 +9,7 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_epsilon
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Gaussian(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> Array:
         """f(α), exactly."""
-        return np.asarray(ndtr(-ndtri(np.asarray(alpha, dtype=float)) - self.mu))[()]
+        return np.asarray(ndtr(-ndtri(type_one_errors(alpha)) - self.mu))[()]
 
     def renyi(self, order: float) -> float:
         """D_a = a μ²/2."""

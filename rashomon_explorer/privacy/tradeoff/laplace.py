@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Laplace(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> Array:
         """f(α), exactly."""
-        alpha = np.asarray(alpha, dtype=float)
+        alpha = type_one_errors(alpha)
         small = math.exp(-self.shift)
         middle = small / (4 * np.maximum(alpha, small / 2))
         steep = 1 - alpha / small

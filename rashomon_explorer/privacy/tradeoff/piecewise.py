@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Piecewise(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> Array:
         """f(α), exactly."""
-        return np.asarray(np.interp(np.asarray(alpha, dtype=float), *self._axes()))[()]
+        return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
 
     def inverse(self) -> "Piecewise":
         """f⁻¹."""

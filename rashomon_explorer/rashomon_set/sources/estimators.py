@@ -57,7 +57,8 @@ def from_estimators(
     ValueError
         If there are no models, a length or a class does not fit, or a prediction is not finite.
     TypeError
-        If something cannot predict, or classifiers and regressors are mixed.
+        If something cannot predict, classifiers and regressors are mixed, or a single model is
+        given instead of a list.
 
     Examples
     --------
@@ -69,6 +70,8 @@ def from_estimators(
     >>> models.losses.tolist(), models.class_names, str(models.guarantee)
     ([0.25, 0.0], ('no', 'yes'), 'no guarantee: these models were not drawn privately')
     """
+    if hasattr(models, "predict"):  # an ensemble would be taken apart: it is iterable
+        raise TypeError(f"models must be several models, got one {type(models).__name__}: [model]")
     if isinstance(models, dict):
         names = list(models) if names is None else names
         models = models.values()

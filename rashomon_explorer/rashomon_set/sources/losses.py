@@ -66,12 +66,25 @@ def losses_of(
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
     """Every label once, sorted, as plain values.
 
+    Raises
+    ------
+    ValueError
+        If some labels are text and others numbers, which are never the same class.
+
     Examples
     --------
     >>> sort_labels(["b", "a"], ["c"])
     ('a', 'b', 'c')
     """
-    return tuple(np.unique(np.concatenate([np.ravel(np.asarray(part)) for part in parts])).tolist())
+    arrays = [np.ravel(np.asarray(part)) for part in parts]
+    texts = [array for array in arrays if array.dtype.kind in "SU"]
+    others = [array for array in arrays if array.dtype.kind in "biuf"]
+    if texts and others:
+        raise ValueError(
+            f"labels must all be text or all be numbers, got {_few(texts[0])} and "
+            f"{_few(others[0])}: write all in the same way"
+        )
+    return tuple(np.unique(np.concatenate(arrays)).tolist())
 
 
 def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
@@ -112,6 +125,10 @@ def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(names, str) or len(names) != count:
         raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
     return tuple(str(name) for name in names)
+
+
+def _few(labels: NDArray[Any]) -> list[Any]:
+    return list(np.unique(labels)[:3].tolist())
 
 
 def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArray[Any]:

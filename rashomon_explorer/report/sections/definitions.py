@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from rashomon_explorer.measures.catalogue import MEASURES as CATALOGUE
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES as CATALOGUE
 from rashomon_explorer.report.blocks import Block, Items, Table
 from rashomon_explorer.report.material import Curator
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
-from rashomon_explorer.measures.catalogue import LOWER_BOUND
+from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_curves

@@ -113,6 +113,7 @@ def test_finer_grids_change_little_and_answers_are_quick():
 
 def test_parts_are_merged_and_gaussians_stay_exact():
     assert compose_tradeoffs([(Gaussian(3.0), 1), (Gaussian(2.0), 4)]) == Gaussian(5.0)
+    assert compose_tradeoffs([Gaussian(3.0), Gaussian(4.0)]) == Gaussian(5.0)
     assert compose_tradeoffs([]) == Gaussian(0.0)
     one = Laplace(0.5)
     nested = compose_tradeoffs([(compose_tradeoffs([(one, 2), (Gaussian(1.0), 1)]), 2), (one, 1)])

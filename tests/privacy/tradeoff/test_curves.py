@@ -202,3 +202,13 @@ def test_curves_go_through_plain_values(curve):
 def test_what_is_no_trade_off_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.5, [0.1, 2.0], float("nan")])
+@pytest.mark.parametrize(
+    "curve",
+    [Gaussian(1.0), Laplace(1.0), Approximate(1.0, 1e-3), BoundedRange(1.0), from_zcdp(0.5)],
+)
+def test_no_curve_answers_beyond_its_ends(curve, alpha):
+    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\], got"):
+        curve(alpha)
