@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,14 @@ from rashomon_explorer.measures.release import (
     REFUSED,
     Excess,
     GroupGaps,
+    LossDifferences,
     Losses,
     MultiplicityQuery,
     SoftHits,
     plan_release,
     release,
 )
+from rashomon_explorer.measures.release.table import Public, Rows
 from rashomon_explorer.plots import plot_released
 from tests.measures.release_cases import models_of, records_of, table_of
 
@@ -212,8 +215,6 @@ def test_rows_that_were_made_with_what_was_learnt_are_refused():
 
 
 def test_frames_series_and_text_labels_are_taken():
-    from dataclasses import replace
-
     models = replace(MODELS, classes=("no", "yes"))
     frame = pd.DataFrame(X, columns=["x0", "x1"])
     y = pd.Series(np.where(Y == 1, "yes", "no"))
@@ -293,3 +294,24 @@ def test_the_last_bits_would_tell():
     rng = np.random.default_rng(0)
     seen = {float(score_std(models.scores(rng.normal(size=(50, 2)))).mean()) for _ in range(4)}
     assert len(seen) > 1
+
+
+def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
+    """Two draws 2⁻²⁰ apart, rows of norm 1e-6: in doubles the answer moves tenfold."""
+    coef = np.array([[1.0, 0.5, 0.2], [1.0 + 2.0**-20, 0.5, 0.2]])
+    models = replace(models_of(coef=coef), row_norm=1e-6)
+    public, query = Public(models, 100_000, True), LossDifferences()
+    rng = np.random.default_rng(0)
+    rows, y = 1e-6 * rng.normal(size=(100_000, 2)), rng.integers(0, 2, 100_000)
+    exact = query.compute(Rows.read(public, rows, y, None))
+    moved = 0.0
+    for place in range(4):
+        other = y.copy()
+        other[place] = 1 - y[place]
+        now = query.compute(Rows.read(public, rows, other, None))
+        moved = max(moved, float(np.abs(now - exact).max()))
+    assert moved > 3 * query.sensitivity(public).l2
+    with pytest.raises(ValueError, match="near which rounding moves it too"):
+        release(models, Unreadable(), queries=["range_width"], rho=0.1, ledger=None)
+    with pytest.raises(ValueError, match="near which rounding moves it too"):
+        plan_release(models, 100_000, queries=["loss_differences"], rho=0.1)

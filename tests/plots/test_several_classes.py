@@ -74,10 +74,9 @@ def test_losses_and_bounds_know_nothing_of_classes(several):
     assert _trace(plots.plot_bounds(several.models), "measured").y[0] == several.models.hit_rate
 
 
-def test_a_range_over_several_classes_asks_for_one(several, rows):
+def test_ranges_of_several_classes_are_those_of_each(several, rows):
     scores = several.models.scores(rows.X)
-    with pytest.raises(ValueError, match=r"for several classes choose one, scores\[:, :, k\]"):
-        viable_prediction_range(scores)
-    assert viable_prediction_range(scores[:, :, 2]).shape == (300, 2)
+    each = [viable_prediction_range(scores[:, :, k]) for k in range(scores.shape[2])]
+    assert np.array_equal(viable_prediction_range(scores), np.stack(each, axis=1))
     with pytest.raises(ValueError, match=r"take scores.argmax\(axis=2\)"):
         ambiguity(scores)

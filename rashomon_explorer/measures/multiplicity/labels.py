@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.checks import as_models_by_rows
+from rashomon_explorer.measures.checks import as_scores
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.pairs import pair_tally
 from rashomon_explorer.measures.multiplicity.spread import Range
@@ -180,13 +180,13 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows)
-        Predicted targets, or probabilities of one class.
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Predicted targets, or probabilities of one class or of each.
 
     Returns
     -------
-    ndarray of shape (n_rows, 2)
-        Lower and upper end.
+    ndarray of shape (n_rows, 2) or (n_rows, n_classes, 2)
+        Lower and upper end, of each class by itself.
 
     Raises
     ------
@@ -198,10 +198,10 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     >>> viable_prediction_range([[0.2, 0.9], [0.6, 0.8]]).tolist()
     [[0.2, 0.6], [0.8, 0.9]]
     """
-    scores, seen = as_models_by_rows(scores, "scores"), Range()
-    for block in blocks(scores):
+    seen = Range()
+    for block in blocks(as_scores(scores)):
         seen.add(block)
-    return np.column_stack(seen.ends())
+    return np.stack(seen.ends(), axis=-1)
 
 
 def ambiguity_tally(labels: Labels, baseline: int | ArrayLike = 0) -> AnyDiffers:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rashomon_explorer.measures.release.budget import Budget, Priced, price
 from rashomon_explorer.measures.release.catalogue import get_queries
 from rashomon_explorer.measures.release.query import Query, Sensitivity
+from rashomon_explorer.measures.release.rounding import sensitivities_of
 from rashomon_explorer.measures.release.table import Public
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set import ReleasedSet
@@ -110,7 +111,7 @@ def plan_release(
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
-    sensitivities = tuple(query.sensitivity(public) for query in asked)
+    sensitivities = sensitivities_of(asked, public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     return ReleasePlan(
         asked, sensitivities, *price(asked, sensitivities, budget, weights, ledger=ledger)

@@ -17,6 +17,7 @@ from rashomon_explorer.measures.release.catalogue import get_queries
 from rashomon_explorer.measures.release.noise import on_grid
 from rashomon_explorer.measures.release.query import Query
 from rashomon_explorer.measures.release.released import Answer, Released
+from rashomon_explorer.measures.release.rounding import sensitivities_of
 from rashomon_explorer.measures.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.measures.release.table import Public, Rows
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
@@ -128,7 +129,7 @@ def release(
     for query in asked:
         query.check(public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    sensitivities = [query.sensitivity(public) for query in asked]
+    sensitivities = sensitivities_of(asked, public)
     if secure:
         check_secure(budget, random_state)
     as_zcdp = secure or ledger is not None
