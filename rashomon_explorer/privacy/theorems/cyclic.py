@@ -18,7 +18,12 @@ from rashomon_explorer.privacy.theorems.common import (
 
 
 def cyclic_composition(
-    *, sensitivity: float, batch_size: int, sigma: float, epochs: int
+    *,
+    sensitivity: float,
+    batch_size: int,
+    sigma: float,
+    epochs: int,
+    batches_per_epoch: int | None = None,
 ) -> Guarantee:
     """All iterates of E passes over batches in a fixed order: μ = (L/(bσ))√E.
 
@@ -35,6 +40,8 @@ def cyclic_composition(
         σ, the deviation of the noise added to the batch's mean gradient.
     epochs : int
         E.
+    batches_per_epoch : int, optional
+        l, as the other two theorems need it; the price does not depend on it.
 
     Returns
     -------
@@ -52,6 +59,8 @@ def cyclic_composition(
     83.83
     """
     check_count(batch_size=batch_size, epochs=epochs)
+    if batches_per_epoch is not None:
+        check_count(batches_per_epoch=batches_per_epoch)
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     return state(moved * math.sqrt(epochs), "Theorem 4.4", WHOLE_PATH)
 
