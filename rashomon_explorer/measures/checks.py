@@ -143,7 +143,7 @@ def need_set(models: object) -> None:
     TypeError
         If ``models`` is no set; the message says how arrays are measured.
     """
-    if not hasattr(type(models), "n_draws"):
+    if not hasattr(models, "n_draws"):
         raise TypeError(
             f"models must be a set of models, got {type(models).__name__}: arrays are for the "
             "functions of labels and scores, such as ambiguity and fairness_gaps, or for "

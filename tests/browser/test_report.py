@@ -30,6 +30,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def offline(browser: Any) -> Iterator[Any]:
+    browser.get("about:blank")  # what another page still sends as it closes is sent by now
     browser.execute_cdp_cmd("Network.enable", {})
     cut = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", cut)
