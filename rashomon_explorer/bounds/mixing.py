@@ -7,6 +7,7 @@ from rashomon_explorer.bounds._checks import (
     need_positive,
     need_strong_convexity,
 )
+from rashomon_explorer.privacy.certificates.isoperimetry import log_sobolev
 
 
 def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
@@ -51,9 +52,7 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
     need_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
     need_positive(beta=beta)
     need_nonnegative(psi=psi, width=width)
-    level = psi + width / 2
-    share = min(1.0, 1 / (beta * level)) if level > 0 else 1.0
-    return share * beta * m * math.exp(-share * beta * level)
+    return log_sobolev(beta, m, psi + width / 2)
 
 
 def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0) -> float:

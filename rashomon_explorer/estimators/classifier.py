@@ -42,7 +42,8 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     epsilon : float, default=1.0
         Total privacy price of one fit.
     delta : float, default=1e-6
-        Total δ of one fit; 0 asks for pure DP.
+        Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
+        be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
     n_draws : int, default=20
         Number of models.
     sampler : {"exact", "finite_grid", "hit_and_run", "langevin", "mala"}, default="exact"

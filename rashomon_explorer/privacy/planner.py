@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.privacy.certificates.law import check_draws
 from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.hit_rate import (
@@ -12,7 +13,7 @@ from rashomon_explorer.privacy.hit_rate import (
     expected_excess_bound,
     guaranteed_hit_rate,
 )
-from rashomon_explorer.privacy.pricing import PriceList, affordable_eta, check_draws, price
+from rashomon_explorer.privacy.pricing import PriceList, affordable_eta, price
 from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.threshold import Threshold, get_threshold
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Domain
@@ -12,6 +11,7 @@ from rashomon_explorer.privacy.certificates import (
     gibbs_certificates,
     largest_beta,
 )
+from rashomon_explorer.privacy.certificates.law import check_draws
 from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.composition import affordable_repeated_eta, repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
@@ -187,17 +187,6 @@ class PriceList:
     def most_draws(self, epsilon: float, beta: float) -> int:
         """Most draws at β that together cost at most ε; 0 if not one does, a million at most."""
         return _most(lambda k: self.guarantee(beta, k)[1].epsilon(self.delta) <= epsilon)
-
-
-def check_draws(n_draws: int) -> None:
-    """Refuse what is no whole number of at least 1.
-
-    Examples
-    --------
-    >>> check_draws(3)
-    """
-    if not isinstance(n_draws, Integral) or n_draws < 1:
-        raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")
 
 
 def _most(affords: Callable[[int], bool]) -> int:

@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 
 from rashomon_explorer.privacy.certificates.certificate import Certificate
-from rashomon_explorer.privacy.certificates.law import GibbsLaw, check_draws, range_mu
+from rashomon_explorer.privacy.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp
 
 
@@ -14,7 +15,7 @@ def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     Corollary 5.4 of Bok, Su and Altschuler 2024 has 2√(LD) for energies that are L-Lipschitz, whose
     differences are 2L-Lipschitz, which is all that is used: here they are βΔ_ψ-Lipschitz. At ψ = 0
     the minimum's error changes both log densities by a range of βτ and adds 2μ(βτ)
-    (:func:`range_mu`). Better than bounded range only for large prices.
+    (``bounded_range_mu``). Better than bounded range only for large prices.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     slope, diameter = law.energy_slope, law.domain.diameter
     mu = math.sqrt(2 * law.beta * slope * diameter)
     if law.psi == 0 and law.width == 0:
-        mu += 2 * range_mu(law.beta * law.tolerance)
+        mu += 2 * bounded_range_mu(law.beta * law.tolerance)
     guarantee = replace(
         gdp(mu=math.sqrt(n_draws) * mu),
         theorem="convex Gibbs law on a bounded domain (Corollary 5.4 of Bok, Su and Altschuler "

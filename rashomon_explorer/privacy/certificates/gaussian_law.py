@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 
 from rashomon_explorer.privacy.certificates.certificate import Certificate, refused
-from rashomon_explorer.privacy.certificates.law import GibbsLaw, check_draws, range_mu
+from rashomon_explorer.privacy.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp
 
 _NAME = "gaussian_gibbs"
@@ -21,7 +22,7 @@ def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certific
     exp(−βL) is βm-strongly convex and neighbours' energies differ by a βΔ-Lipschitz function, so
     that exact draws of it are Δ√(β/m)-GDP on any convex domain, which quadratic losses attain. The
     threshold, and at ψ = 0 the error τ of the minimum, changes each law's log density by a range
-    of at most c; a pair of range c is μ(c)-GDP (:func:`range_mu`), and Gaussian trade-offs of
+    of at most c; a pair of range c is μ(c)-GDP (``bounded_range_mu``), and Gaussian trade-offs of
     three pairs in a row add up. So the threshold is nearly free while βψ is small, and
     ruinous once it is not.
 
@@ -54,7 +55,7 @@ def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certific
         return refused(_NAME, _TITLE, _SOURCE, why)
     bare = law.slope * math.sqrt(law.beta / m)
     change = law.beta * law.lowered
-    raised = 2 * range_mu(change)
+    raised = 2 * bounded_range_mu(change)
     guarantee = replace(
         gdp(mu=math.sqrt(n_draws) * (bare + raised)),
         theorem="strongly convex Gibbs law (Gopi, Lee and Liu 2022; docs/certificates.md)",

@@ -55,7 +55,7 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
     if law.psi == 0 and law.width == 0:
         why = "at ψ = 0 it is the zCDP part of gaussian_gibbs, which says more"
         return refused(_NAME, _TITLE, _SOURCE, why)
-    slope, constant = law.energy_slope, _log_sobolev(law)
+    slope, constant = law.energy_slope, log_sobolev(law.beta, law.constants.m, law.lowered)
     rho = (law.beta * slope) ** 2 / (2 * constant)
     guarantee = replace(
         zcdp(rho=n_draws * rho),
@@ -70,8 +70,14 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
     return Certificate(_NAME, _TITLE, _SOURCE, guarantee, True, why)
 
 
-def _log_sobolev(law: GibbsLaw) -> float:
-    """c: the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1."""
-    raised = law.beta * law.lowered
-    share = min(1.0, 1 / raised)
-    return share * law.beta * law.constants.m * math.exp(-share * raised)
+def log_sobolev(beta: float, m: float, level: float) -> float:
+    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ how far the threshold lifts the loss.
+
+    Examples
+    --------
+    >>> log_sobolev(beta=10.0, m=0.5, level=0.0)
+    5.0
+    """
+    raised = beta * level
+    share = min(1.0, 1 / raised) if raised > 0 else 1.0
+    return share * beta * m * math.exp(-share * raised)

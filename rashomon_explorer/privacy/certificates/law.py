@@ -1,10 +1,7 @@
 """The public description of a thresholded Gibbs law."""
 
-import math
 from dataclasses import dataclass
 from numbers import Integral
-
-from scipy.special import ndtri
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Domain
@@ -102,20 +99,3 @@ def check_draws(n_draws: int) -> None:
     """
     if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or n_draws < 1:
         raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")
-
-
-def range_mu(eta: float) -> float:
-    """μ of Gaussian DP that η-bounded range implies: 2Φ⁻¹(1/(1 + e^(−η/2))).
-
-    Bounded range is the trade-off of two logistic laws a distance η apart; in the scale where
-    those are normal the distance is largest when they lie on either side of 0 (own derivation,
-    docs/certificates.md). About 0.627·η for small η.
-
-    Examples
-    --------
-    >>> round(range_mu(1.0), 4)
-    0.6239
-    """
-    # Φ⁻¹ of the smaller side keeps its digits; the logistic tail at η/2 is 1/(1 + e^(η/2)).
-    tail = 1 / (1 + math.exp(min(eta / 2, 700.0)))
-    return max(0.0, -2 * float(ndtri(tail)))

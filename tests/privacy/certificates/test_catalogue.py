@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from rashomon_explorer.privacy.certificates import (
     largest_beta,
 )
 from rashomon_explorer.privacy.certificates.excess_tail import excess_quantile, mean_above
-from rashomon_explorer.privacy.certificates.law import range_mu
+from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import pure
 from rashomon_explorer.privacy.tradeoff import Gaussian
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
@@ -73,7 +74,8 @@ def test_prices_grow_with_the_temperature_and_the_draws(name: str) -> None:
 
     betas = np.geomspace(1e-2, 1e6, 25)
     prices = [price(beta) for beta in betas]
-    assert np.all(np.diff(prices) > 0)
+    # Beyond doubles a certificate promises nothing, and so does every colder law.
+    assert all(low < high or low == high == math.inf for low, high in pairwise(prices))
     assert price(10.0, 2) > price(10.0)
 
 
@@ -108,10 +110,14 @@ def test_the_tail_is_that_of_a_cone(p: int, level: float) -> None:
     assert mean == pytest.approx(mass(least, power=1) / mass(least), rel=1e-8)
 
 
+def test_a_range_beyond_doubles_promises_nothing_finite() -> None:
+    assert bounded_range_mu(5000.0) == math.inf
+
+
 @pytest.mark.parametrize("eta", [1e-3, 0.7, 5.0, 60.0])
 def test_bounded_range_is_gaussian_dp_and_touches_it(eta: float) -> None:
     levels = np.append(np.linspace(0, 1, 2001), 1 / (1 + math.exp(eta / 2)))  # where they touch
-    mu = range_mu(eta)
+    mu = bounded_range_mu(eta)
     gap = BoundedRange(eta)(levels) - Gaussian(mu)(levels)
     assert gap.min() >= -1e-12
     smaller = BoundedRange(eta)(levels) - Gaussian(0.99 * mu)(levels)
