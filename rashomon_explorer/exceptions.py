@@ -34,4 +34,8 @@ class LedgerWarning(UserWarning):
 
 
 class RowsClippedWarning(UserWarning):
-    """Most rows are longer than ``row_norm`` and were shortened (curator information)."""
+    """More than 1 % of rows or targets were outside a declared bound and were clipped (curator)."""
+
+
+class WeakGuaranteeWarning(UserWarning):
+    """The public numbers promise so little that the draws may be useless, whatever the rows."""

@@ -23,7 +23,7 @@ Estimator = RashomonClassifier | RashomonRegressor
 
 # Rows that no scaler has seen are what these tests are about.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:more than half of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
+    "ignore:more than 1 % of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
 )
 
 RNG = np.random.default_rng(0)

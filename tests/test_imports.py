@@ -13,7 +13,8 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"exceptions", "assets", "randomness", "leaks", "hooks"},
+    {"exceptions", "assets", "randomness", "leaks", "hooks", "users_line"},
+    {"clipping"},
     {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},
     {"privacy"},

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.warn import warn_if_clipped, warn_if_uncharged
+from rashomon_explorer.estimators.warn import warn_if_shortened, warn_if_uncharged
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy import (
@@ -237,7 +237,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             row_norm=self.row_norm,
             ridge=self.ridge,
         )
-        warn_if_clipped(problem.clipped_share, self.row_norm)
+        warn_if_shortened(problem.clipped_share, self.row_norm)
 
         def attributes(draws: Draws) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), self.n_draws)

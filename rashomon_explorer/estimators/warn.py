@@ -2,11 +2,13 @@
 
 import warnings
 
-from rashomon_explorer.exceptions import PrivacyLeakWarning, RowsClippedWarning
+from rashomon_explorer.clipping import warn_if_clipped
+from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.users_line import users_line
 
 
-def warn_if_clipped(share: float, row_norm: float) -> None:
-    """Tell the curator when most rows were shortened: the usual sign of unscaled features.
+def warn_if_shortened(share: float, row_norm: float) -> None:
+    """Tell the curator that rows were shortened: the usual sign of unscaled features.
 
     Parameters
     ----------
@@ -16,17 +18,14 @@ def warn_if_clipped(share: float, row_norm: float) -> None:
 
     Examples
     --------
-    >>> warn_if_clipped(0.1, 1.0)
+    >>> warn_if_shortened(0.01, 1.0)
     """
-    if share > 0.5:
-        warnings.warn(
-            f"more than half of the rows are longer than row_norm={row_norm:g} and were "
-            "shortened. Scale features by their public ranges first: "
-            "make_pipeline(PublicBoundsScaler(bounds), ...). (Curator: this was read from "
-            "private rows.)",
-            RowsClippedWarning,
-            stacklevel=4,
-        )
+    warn_if_clipped(
+        share,
+        f"rows are longer than row_norm={row_norm:g}",
+        "Scale features by their public ranges first: make_pipeline(PublicBoundsScaler(bounds), "
+        "...); or declare a larger row_norm.",
+    )
 
 
 def warn_if_uncharged(leak: str) -> None:
@@ -46,5 +45,5 @@ def warn_if_uncharged(leak: str) -> None:
             f"{leak}: these draws have no privacy guarantee and cannot be released, so that the "
             "ledger is not charged. Declare the bounds instead",
             PrivacyLeakWarning,
-            stacklevel=4,
+            stacklevel=users_line(),
         )

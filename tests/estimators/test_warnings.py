@@ -1,0 +1,35 @@
+"""What a fit says about itself: once, at the user's line, and no number of the rows in it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import RowsClippedWarning
+
+FloatArray = NDArray[np.float64]
+Estimator = RashomonClassifier | RashomonRegressor
+
+STRONG = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
+
+
+@pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
+@pytest.mark.parametrize(("long", "said"), [(2, False), (3, True)])
+def test_more_than_a_hundredth_of_clipped_rows_is_said(
+    kind: type[Estimator], X: FloatArray, labels: FloatArray, long: int, said: bool
+) -> None:
+    rows = np.vstack([X, X])[:200]
+    rows[:long] = 3.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind(**STRONG).fit(rows, np.concatenate([labels, labels])[:200])
+    clipped = [one for one in caught if one.category is RowsClippedWarning]
+    assert len(clipped) == said
+
+
+def test_a_warning_points_to_the_line_that_fits(X: FloatArray, labels: FloatArray) -> None:
+    with pytest.warns(RowsClippedWarning) as caught:
+        RashomonClassifier(**STRONG).fit(10 * X, labels)
+    assert {one.filename for one in caught} == {__file__}
