@@ -40,7 +40,7 @@ def measure(seconds: float) -> dict[str, Any]:
 
 def filled(path: Path, n: int) -> Ledger:
     """Return a ledger of ``n`` charges, written at once instead of one by one."""
-    ledger = Ledger.open(path, epsilon=1e6, delta=DELTA)
+    ledger = Ledger.create(path, epsilon=1e6, delta=DELTA)
     one = bounded_range(0.01)
     ledger.reserve(one).commit()
     connection = sqlite3.connect(path, isolation_level=None)

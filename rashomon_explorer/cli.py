@@ -1,4 +1,4 @@
-"""The ``rashomon-explorer`` command: start the dashboard, list the data sets, show a ledger."""
+"""The ``rashomon-explorer`` command: dashboard, list of the data sets, ledgers."""
 
 import argparse
 import math
@@ -62,8 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="other commands", metavar="command")
     datasets = commands.add_parser("datasets", help="list the data sets that come with the package")
     datasets.set_defaults(run=_list_datasets)
-    ledger = commands.add_parser("ledger", help="look into a privacy ledger")
+    ledger = commands.add_parser("ledger", help="make a privacy ledger or look into one")
     ledger_commands = ledger.add_subparsers(metavar="command", required=True)
+    create = ledger_commands.add_parser("create", help="make a new one; nothing is overwritten")
+    create.add_argument("path", type=Path, help="the ledger's file")
+    create.add_argument("--epsilon", type=_epsilon, help="budget, for good; without it, none")
+    create.add_argument("--delta", type=_delta, help="the budget's δ, for good (default: 0)")
+    create.set_defaults(run=_create_ledger)
     show = ledger_commands.add_parser("show", help="print what was budgeted and what was spent")
     show.add_argument("path", type=Path, help="the ledger's file")
     show.add_argument("--delta", type=_delta, help="δ at which to add up (default: the budget's)")
@@ -78,6 +83,16 @@ def _port(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
+
+
+def _epsilon(text: str) -> float:
+    try:
+        epsilon = float(text)
+    except ValueError:
+        epsilon = math.nan
+    if not 0 <= epsilon < math.inf:
+        raise argparse.ArgumentTypeError(f"must be finite and >= 0, got {text!r}")
+    return epsilon
 
 
 def _delta(text: str) -> float:
@@ -118,6 +133,21 @@ def _list_datasets(options: argparse.Namespace) -> int:
     from rashomon_explorer.datasets import list_datasets
 
     print(list_datasets().to_string(index=False, max_colwidth=60))
+    return 0
+
+
+def _create_ledger(options: argparse.Namespace) -> int:
+    from rashomon_explorer.exceptions import LedgerError
+    from rashomon_explorer.privacy import Ledger
+
+    if options.epsilon is None and options.delta is not None:
+        return _complain("a budget needs --epsilon as well as --delta")
+    try:
+        ledger = Ledger.create(options.path, epsilon=options.epsilon, delta=options.delta)
+    except LedgerError as error:
+        return _complain(str(error))
+    print(f"created {ledger.path}")
+    print(next(_ledger_lines(ledger, None)))
     return 0
 
 

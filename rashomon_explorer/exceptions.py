@@ -30,7 +30,7 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class LedgerWarning(UserWarning):
-    """A ledger without a budget was made where there was none; the path may be misspelt."""
+    """The folder of a ledger cannot keep note of which tables its ledgers guard."""
 
 
 class RowsClippedWarning(UserWarning):

@@ -182,9 +182,39 @@ def test_it_lists_the_data_sets(capsys: pytest.CaptureFixture[str]) -> None:
     assert "lending" in capsys.readouterr().out
 
 
+def test_it_creates_a_ledger_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "lending.ledger"
+    words = ["ledger", "create", str(path), "--epsilon", "2", "--delta", "1e-6"]
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"created {path}\nbudget  ε = 2 at δ = 1e-06\n"
+    assert Ledger.open(path).budget == (2.0, 1e-6)
+    assert main(words) == 1
+    assert "overwrites nothing" in capsys.readouterr().err
+    assert main(["ledger", "create", str(tmp_path / "own"), "--delta", "1e-6"]) == 1
+    assert "needs --epsilon" in capsys.readouterr().err
+    for wrong in ("inf", "-1", "nan", "much"):
+        with pytest.raises(SystemExit):
+            main(["ledger", "create", str(tmp_path / "own"), f"--epsilon={wrong}"])
+    assert not (tmp_path / "own").exists()
+    assert main(["ledger", "create", str(tmp_path / "own")]) == 0
+    assert Ledger.open(tmp_path / "own").budget is None
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_it_makes_no_ledger_by_looking(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing, empty = tmp_path / "missing", tmp_path / "empty"
+    empty.touch()
+    for path, told in ((missing, "there is no ledger at"), (empty, "is empty: a ledger was lost")):
+        assert main(["ledger", command, str(path)]) == 1
+        assert told in capsys.readouterr().err
+    assert not missing.exists() and empty.read_bytes() == b""
+
+
 def test_it_shows_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lending.ledger"
-    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(path, epsilon=2.0, delta=1e-6)
     ledger.reserve(bounded_range(eta=0.5), note="first look").commit()
     ledger.reserve(bounded_range(eta=0.25))
     assert main(["ledger", "show", str(path)]) == 0
@@ -201,7 +231,7 @@ def test_it_shows_a_ledger_without_a_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "own.ledger"
-    Ledger.open(path, create=True).reserve(bounded_range(eta=0.5)).commit()
+    Ledger.create(path).reserve(bounded_range(eta=0.5)).commit()
     assert main(["ledger", "show", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "budget  none" in shown and "spent   ε = 0.5 at δ = 0\n" in shown
@@ -230,7 +260,7 @@ def test_it_reads_a_ledger_of_an_older_schema(
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "long.ledger", create=True)
+    ledger = Ledger.create(tmp_path / "long.ledger")
     for _ in range(3):
         ledger.reserve(bounded_range(eta=0.5), note="long " * 20_000)
     run = "import sys; from rashomon_explorer.cli import main; sys.exit(main())"
@@ -245,7 +275,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
 
 def test_it_exports_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lending.ledger"
-    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(path, epsilon=2.0, delta=1e-6)
     ledger.reserve(bounded_range(eta=0.5), note="ψ").commit()
     ledger.reserve(bounded_range(eta=0.25)).void("never mind")
     assert main(["ledger", "export", str(path)]) == 0

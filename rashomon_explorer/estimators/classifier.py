@@ -66,8 +66,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         and it says so.
     ledger : str, path or Ledger, default=None
         Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
-        again. A path without a ledger gets one that records and has no budget, with a
-        :class:`LedgerWarning`: the path may be misspelt.
+        again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
     random_state : int, RandomState instance or None, default=None
         A seed makes a run reproducible, and therefore private only towards those who cannot
         know it; the guarantee says so. None takes entropy from the operating system.

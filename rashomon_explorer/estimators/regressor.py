@@ -45,8 +45,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read. A path without a ledger gets one that
-        records and has no budget, with a :class:`LedgerWarning`: the path may be misspelt.
+        Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
+        again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
     random_state : int, RandomState instance or None, default=None
         A seed makes a run reproducible, not private.
 

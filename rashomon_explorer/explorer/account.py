@@ -82,7 +82,7 @@ def ledger_path(home: Path, name: str) -> Path:
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
-def read_account(path: Path, budget: tuple[float, float]) -> Account:
+def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
     """Read a ledger, or say what it would be.
 
     Parameters
@@ -91,15 +91,22 @@ def read_account(path: Path, budget: tuple[float, float]) -> Account:
         The ledger's file, which is not created here.
     budget : tuple of float
         ε and δ of a ledger that does not exist yet.
+    known : bool, default=False
+        Whether there was a ledger before, so that a missing file is a lost one.
 
     Returns
     -------
     Account
         The ledger now.
+
+    Raises
+    ------
+    LedgerError
+        If the file is empty or no ledger, or is missing although it is known.
     """
-    if not path.exists():
+    if not known and not path.exists():
         return Account(path, False, *budget)
     with Ledger.open(path) as ledger:
-        known = ledger.budget or (math.inf, budget[1])
+        set_once = ledger.budget or (math.inf, budget[1])
         charges = tuple(ledger.entries())
-        return Account(path, True, *known, charges=charges, totals=ledger.totals)
+        return Account(path, True, *set_once, charges=charges, totals=ledger.totals)

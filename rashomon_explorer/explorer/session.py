@@ -14,7 +14,7 @@ from rashomon_explorer.estimators import (
     RashomonClassifier,
     RashomonRegressor,
 )
-from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.guard import report
@@ -69,6 +69,7 @@ class Session:
         self._scaler: Any = None
         self._scaled: Any = None
         self._ledger_path: Path | None = None
+        self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         self._drawn: Constants | None = None
         state.observe(lambda _: self.replan(), [*SETTINGS])
         state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
@@ -102,16 +103,24 @@ class Session:
         ------
         DataError
             If it has only one class, or a draw is under way.
+        LedgerError
+            If its ledger is empty or no ledger; the data set before is put away too.
         """
         if self.state.busy:
             raise DataError("a draw is under way: wait for it or press Stop")
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
         state = self.state
+        path = ledger_path(self.home, data.name)
+        try:
+            account = self._read_account(path)
+        except LedgerError:
+            self.forget()
+            raise
         scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
         self.rows = self._scaled = scaler.fit_transform(data.X)
         self._scaler = scaler
-        self._ledger_path = ledger_path(self.home, data.name)
+        self._ledger_path = path
         changed_task = state.data is None or state.data.task != data.task
         self._clear()
         with state.hold_trait_notifications():
@@ -120,8 +129,8 @@ class Session:
             if changed_task:
                 state.radius = _USUAL_RADIUS[data.task]
                 state.loss = "logistic" if data.task == "classification" else "squared"
-            state.account = self._read_account(self._ledger_path)
-            state.delta = state.account.delta
+            state.account = account
+            state.delta = account.delta
         self.replan()
         self.say(
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
@@ -174,8 +183,13 @@ class Session:
             state.drawn_settings = state.settings()
             state.phase = "done"
         if known["ledger"] is not None:
-            self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"]))
-        self.refresh_account()
+            self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
+            self._known.add(self._ledger_path)
+        try:
+            self.refresh_account()
+        except LedgerError as error:  # its draws can be shown, but nothing can be charged
+            state.account = None
+            report(state, "Reading the ledger", error)
         self.say(f"Showing {plural(last.rashomon_set_.n_draws, 'draw')} of a fitted estimator.")
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
@@ -229,7 +243,11 @@ class Session:
         return self.state.account
 
     def _read_account(self, path: Path) -> Account:
-        return read_account(path, (self.state.budget_epsilon, self.state.budget_delta))
+        budget = self.state.budget_epsilon, self.state.budget_delta
+        account = read_account(path, budget, known=path in self._known)
+        if account.exists:
+            self._known.add(path)
+        return account
 
     def draw(self) -> DrawJob:
         """Charge the ledger and start drawing in a worker thread.
@@ -278,9 +296,9 @@ class Session:
         path = self._ledger_path
         if path is None or self.state.data.bounds_learnt:
             return None
-        if not path.exists():
+        if path not in self._known and not path.exists():
             budget = self.state.budget_epsilon, self.state.budget_delta
-            Ledger.open(path, epsilon=budget[0], delta=budget[1]).close()
+            Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
         return path
 
     def stop(self) -> None:

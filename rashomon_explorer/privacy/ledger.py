@@ -4,19 +4,18 @@ import json
 import math
 import os
 import sqlite3
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, LedgerWarning
+from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.extending import check_extendable, rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger_file import (
     bring_up_to_date,
-    open_or_create,
+    create_file,
     reading,
     writing,
 )
@@ -54,14 +53,14 @@ class Ledger:
     Parameters
     ----------
     path : str or Path
-        An existing ledger; use :meth:`open` to create one.
+        An existing ledger; :meth:`create` makes one.
 
     Examples
     --------
     >>> import tempfile
     >>> from rashomon_explorer.privacy import bounded_range
     >>> folder = tempfile.TemporaryDirectory()
-    >>> with Ledger.open(folder.name + "/lending.ledger", epsilon=2.0, delta=1e-6) as ledger:
+    >>> with Ledger.create(folder.name + "/lending.ledger", epsilon=2.0, delta=1e-6) as ledger:
     ...     charge = ledger.reserve(bounded_range(eta=0.5), note="first look")
     ...     charge.start()  # from here on it cannot be voided; now rows may be read
     ...     charge.commit()
@@ -75,58 +74,87 @@ class Ledger:
         bring_up_to_date(self.path)
 
     @classmethod
-    def open(
+    def create(
         cls,
         path: str | os.PathLike[str],
         *,
         epsilon: float | None = None,
         delta: float | None = None,
-        create: bool = False,
     ) -> "Ledger":
-        """Open a ledger, creating it if there is none.
+        """Make a new ledger where there is no file yet.
 
         Parameters
         ----------
         path : str or Path
             The file, beside the data set.
         epsilon, delta : float, optional
-            The budget. It is set once; a ledger without a budget records and refuses nothing.
-        create : bool, default=False
-            Whether a new ledger is to have no budget. A new one without a budget that was not
-            asked for is made too, with a warning: the path may be misspelt.
+            The budget, for good. A ledger without one records and refuses nothing.
 
         Returns
         -------
         Ledger
 
-        Warns
-        -----
-        LedgerWarning
-            If a ledger without a budget was made and ``create`` is False.
-
         Raises
         ------
         LedgerError
-            If the file is not a ledger, cannot be written, or has another budget.
+            If there is a file already, which is left as it is, or none can be written.
         ValueError
             If the budget is out of range, or only half of it is given.
         """
         budget = _checked_budget(epsilon, delta)
         path = Path(path).absolute()
-        made = open_or_create(path, budget)
-        ledger = cls(path)
-        if budget is not None and not made:
-            with writing(path) as connection:
-                _set_budget(connection, budget, path)
-        if made and budget is None and not create:
-            warnings.warn(
-                f"there was no ledger at {path}: a new one was made, without a budget, which "
-                "records and refuses nothing. If the path is right, create the ledger with "
-                "Ledger.open(path, epsilon=..., delta=...), or with create=True for no budget",
-                LedgerWarning,
-                stacklevel=2,
+        create_file(path, budget)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], **budget: object) -> "Ledger":
+        """Open an existing ledger, as ``Ledger(path)`` does; nothing is ever made by opening.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        **budget
+            Takes none: it is set by :meth:`create`.
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        LedgerError
+            If the file is missing or empty, is not a ledger, or cannot be used.
+        TypeError
+            If a budget is given.
+        """
+        if budget:
+            raise TypeError(
+                f"Ledger.open opens an existing ledger and takes a path only, got "
+                f"{', '.join(budget)}: make a new one with Ledger.create(path, epsilon=..., "
+                "delta=...)"
             )
-        return ledger
+        return cls(path)
+
+    def set_budget(self, epsilon: float, delta: float = 0.0) -> None:
+        """Give a ledger without a budget one, for good; what was charged before counts.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The budget. If its size was chosen by looking at results, it promises nothing of them.
+
+        Raises
+        ------
+        LedgerError
+            If it has another budget, or cannot be written.
+        ValueError
+            If the budget is out of range.
+        """
+        budget = _checked_budget(epsilon, delta)
+        assert budget is not None
+        with writing(self.path) as connection:
+            _set_budget(connection, budget, self.path)
 
     @property
     def budget(self) -> Budget | None:
@@ -327,7 +355,7 @@ def _set_budget(connection: sqlite3.Connection, budget: Budget, path: Path) -> N
     elif old != budget:
         raise LedgerError(
             f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
-            f"δ={budget[1]:g}: a budget is set once; open it without one to go on"
+            f"δ={budget[1]:g}: a budget is set once"
         )
 
 

@@ -1,5 +1,6 @@
 """The file of a ledger: opened, locked, flushed to the disk, brought up to date."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +24,13 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing ledger; put reads that belong together between BEGIN and the end."""
     if not path.exists():
         raise LedgerError(
-            f"there is no ledger at {path}: check the path, or create it with "
-            "Ledger.open(path, epsilon=..., delta=...)"
+            f"there is no ledger at {path}, and none is made by opening one: check the path (a "
+            "relative one starts in the folder of this process), or create the ledger with "
+            "Ledger.create(path, epsilon=..., delta=...)"
         )
-    with _connect(path, "rw") as connection:
+    with _connect(path) as connection:
+        if path.stat().st_size == 0:
+            _refuse_empty(connection, path)
         yield connection
 
 
@@ -39,17 +43,52 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-def open_or_create(path: Path, budget: tuple[float, float] | None) -> bool:
-    """Create the ledger, its budget with it, unless there is one; return whether it was made."""
+def create_file(path: Path, budget: tuple[float, float] | None) -> None:
+    """Make a new ledger, its budget with it; refuse to touch a file that exists."""
     if not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} does not exist: create it first")
-    with _connect(path, "rwc") as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-        if empty:
+    _refuse_remains(path)
+    try:
+        # Of several processes that create the same file at once, one gets it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+    except FileExistsError as error:
+        raise LedgerError(
+            f"there is a file at {path} already, and creating a ledger overwrites nothing: open "
+            "it with Ledger.open(path), or choose another path"
+        ) from error
+    except OSError as error:
+        raise LedgerError(f"cannot create the ledger {path}: {error}") from error
+    try:
+        with _connect(path) as connection:
+            connection.execute("BEGIN IMMEDIATE")
             create(connection, budget)
-        connection.execute("COMMIT")
-    return bool(empty)
+            connection.execute("COMMIT")
+    except BaseException:
+        if path.stat().st_size == 0:  # still ours: nothing was written and nobody can use it
+            path.unlink()
+        raise
+
+
+def _refuse_remains(path: Path) -> None:
+    """Refuse a place where a ledger's journal lies: SQLite would play it back into a new file."""
+    for suffix in ("-journal", "-wal"):
+        remains = path.with_name(path.name + suffix)
+        if remains.exists():
+            raise LedgerError(
+                f"{remains} is left of a ledger that was here and is gone: restore that ledger "
+                "from a copy, or choose another path"
+            )
+
+
+def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")  # waits for a process that is creating it
+    connection.execute("ROLLBACK")
+    if path.stat().st_size == 0:
+        raise LedgerError(
+            f"the file {path} is empty: a ledger was lost or truncated, and what was spent is "
+            "unknown; restore a copy. Only if it never held a charge, delete it and create a "
+            "ledger with Ledger.create(path, epsilon=..., delta=...)"
+        )
 
 
 def bring_up_to_date(path: Path) -> None:
@@ -64,10 +103,10 @@ def bring_up_to_date(path: Path) -> None:
 
 
 @contextmanager
-def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         connection = sqlite3.connect(
-            f"{path.as_uri()}?mode={mode}", timeout=_LOCK_SECONDS, isolation_level=None, uri=True
+            f"{path.as_uri()}?mode=rw", timeout=_LOCK_SECONDS, isolation_level=None, uri=True
         )
     except sqlite3.Error as error:
         raise LedgerError(f"cannot open the ledger {path}: {error}") from error

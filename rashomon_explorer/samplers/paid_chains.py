@@ -54,7 +54,7 @@ class PaidChains:
     >>> target = GibbsTarget(problem, beta=1.0, psi=0.0)
     >>> sampler = LangevinSampler(step_size=0.5, n_steps=50, n_chains=1, release="last")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger.open(folder + "/chains.ledger", epsilon=9.0, delta=1e-6)
+    ...     ledger = Ledger.create(folder + "/chains.ledger", epsilon=9.0, delta=1e-6)
     ...     chains = PaidChains(sampler, target, np.random.default_rng(0), ledger)
     ...     before = ledger.spent()
     ...     chains.trace().shape, chains.last().shape, ledger.spent() > before

@@ -89,8 +89,8 @@ class TestDraws:
     ) -> None:
         path, other = tmp_path / "data.ledger", tmp_path / "other.ledger"
         settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
-        whole = kind(**settings, ledger=Ledger.open(other, create=True)).fit(X, labels)
-        Ledger.open(path, create=True)
+        whole = kind(**settings, ledger=Ledger.create(other)).fit(X, labels)
+        Ledger.create(path)
         model = kind(**settings, ledger=path).set_callbacks(Watcher(stop_at=3)).fit(X, labels)
         assert model.rashomon_set_.n_draws == 3
         assert np.array_equal(model.rashomon_set_.coef, whole.rashomon_set_.coef[:3])
@@ -131,7 +131,7 @@ class TestDraws:
     ) -> None:
         monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Refusing())
         path = tmp_path / "data.ledger"
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
         model = kind(n_draws=4, epsilon=2.0, ledger=path).set_callbacks(watcher)
         with pytest.raises(SamplerError, match="stopped before the first draw"):
@@ -167,7 +167,7 @@ class TestDraws:
                 raise RuntimeError("the screen fell over")
 
         path = tmp_path / "data.ledger"
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         model = kind(n_draws=5, ledger=path, random_state=0).set_callbacks(Broken())
         with pytest.raises(RuntimeError, match="the screen fell over"):
             model.fit(X, labels)

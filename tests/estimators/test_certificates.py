@@ -28,7 +28,7 @@ def test_a_ridge_buys_a_colder_draw_for_the_same_price(rows) -> None:
 
 
 def test_a_ledger_and_a_grid_keep_to_bounded_range(rows, tmp_path) -> None:
-    ledger = Ledger.open(tmp_path / "budget.ledger", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "budget.ledger", epsilon=2.0, delta=1e-6)
     charged = RashomonClassifier(**SETTINGS, ledger=ledger).fit(*rows)
     assert charged.plan_.certificate == "oscillation"
     assert ledger.spent() == pytest.approx(2.0)

@@ -93,7 +93,7 @@ def test_a_constant_column_has_no_bounds_to_learn(frame: pd.DataFrame) -> None:
 def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
     kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, tmp_path: Path
 ) -> None:
-    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
     scaler = PublicBoundsScaler("learn").set_output(transform=output)
     pipe = make_pipeline(scaler, model(kind, ledger=ledger))
     with pytest.warns(PrivacyLeakWarning, match="the ledger is not charged"):

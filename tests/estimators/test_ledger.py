@@ -15,7 +15,6 @@ from rashomon_explorer.estimators import base
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     LedgerError,
-    LedgerWarning,
     SamplerError,
 )
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
@@ -38,7 +37,7 @@ class TestCharge:
     def test_every_fit_is_charged_and_committed(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
-        ledger = Ledger.open(path, epsilon=10.0, delta=1e-6)
+        ledger = Ledger.create(path, epsilon=10.0, delta=1e-6)
         model = kind(epsilon=2.0, n_draws=3, ledger=path, random_state=0).fit(X, labels)
         assert ledger.spent() == pytest.approx(2.0)
         model.fit(X, labels)
@@ -52,7 +51,7 @@ class TestCharge:
     def test_predicting_is_free(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         model = kind(n_draws=3, ledger=path, random_state=0).fit(X, labels)
         model.predict(X), model.predict_each(X), model.decision_spread(X), model.score(X, labels)
         model.plan(1000, 3)
@@ -67,7 +66,7 @@ class TestCharge:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(base, "Problem", explode)
-        ledger = Ledger.open(path, epsilon=1.0, delta=1e-6)
+        ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
         model = kind(epsilon=1.5, ledger=path)
         with pytest.raises(BudgetExceededError, match="ε=1 is left"):
             model.fit(X, labels)
@@ -83,7 +82,7 @@ class TestCharge:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(base, "Problem", explode)
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         with pytest.raises(AssertionError, match="the rows were read"):
             kind(epsilon=1.5, delta=1e-6, ledger=path).fit(X, labels)
         (entry,) = Ledger(path).entries()
@@ -104,7 +103,7 @@ class TestCharge:
                 raise SamplerError("out of luck")
 
         monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Failing())
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         with pytest.raises(SamplerError, match="out of luck"):
             kind(n_draws=10**5, ledger=path).fit(X, labels)
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
@@ -112,7 +111,7 @@ class TestCharge:
     def test_the_curators_look_is_not_charged(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
-        Ledger.open(path, epsilon=1e-9)
+        Ledger.create(path, epsilon=1e-9)
         kind(sampler="hit_and_run", n_draws=3, ledger=path, random_state=0).fit(X, labels)
         assert Ledger(path).entries() == []
 
@@ -125,18 +124,26 @@ class TestCharge:
         path: Path,
         given: Callable[[Path], Any],
     ) -> None:
-        Ledger.open(path, create=True)
+        Ledger.create(path)
         kind(n_draws=2, ledger=given(path), random_state=0).fit(X, labels)
         assert len(Ledger(path).entries()) == 1
 
-    def test_a_misspelt_path_is_told(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, path: Path
+    @pytest.mark.parametrize("given", [str, Path])
+    def test_a_path_without_a_ledger_is_refused_and_none_is_made(
+        self,
+        kind: type[Estimator],
+        X: FloatArray,
+        labels: FloatArray,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        given: Callable[[Path], Any],
     ) -> None:
-        Ledger.open(path, epsilon=1.0, delta=1e-6)
+        monkeypatch.setattr(base, "Problem", explode)
+        Ledger.create(path, epsilon=1.0, delta=1e-6)
         misspelt = path.with_name("date.ledger")
-        with pytest.warns(LedgerWarning, match=r"no ledger at .*date\.ledger.*without a budget"):
-            kind(n_draws=2, ledger=misspelt, random_state=0).fit(X, labels)
-        assert Ledger(misspelt).budget is None
+        with pytest.raises(LedgerError, match=r"no ledger at .*date\.ledger.*Ledger\.create"):
+            kind(n_draws=2, ledger=given(misspelt), random_state=0).fit(X, labels)
+        assert not misspelt.exists()
         assert Ledger(path).entries() == []
 
     def test_another_file_is_refused_before_the_rows_are_read(
@@ -156,7 +163,7 @@ class TestCharge:
 def test_a_grid_search_charges_every_fit_of_every_worker(
     X: FloatArray, labels: FloatArray, path: Path
 ) -> None:
-    ledger = Ledger.open(path, epsilon=100.0, delta=1e-6)
+    ledger = Ledger.create(path, epsilon=100.0, delta=1e-6)
     search = GridSearchCV(
         RashomonClassifier(epsilon=1.0, delta=0.0, n_draws=2, ledger=path, random_state=0),
         {"psi": [0.01, 0.05]},
@@ -173,7 +180,7 @@ def test_a_grid_search_charges_every_fit_of_every_worker(
 def test_a_cross_validation_stops_where_the_budget_ends(
     X: FloatArray, labels: FloatArray, path: Path
 ) -> None:
-    ledger = Ledger.open(path, epsilon=2.5)
+    ledger = Ledger.create(path, epsilon=2.5)
     model = RashomonClassifier(epsilon=1.0, delta=0.0, n_draws=2, ledger=ledger, random_state=0)
     with pytest.raises(BudgetExceededError):
         cross_val_score(model, X, labels, cv=3, error_score="raise")

@@ -122,7 +122,7 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
 def test_what_was_planned_is_charged_and_drawn(
     rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
 ) -> None:
-    Ledger.open(tmp_path / "a.ledger", create=True)
+    Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=4.0, n_draws=5, ledger=tmp_path / "a.ledger")
     model.fit(rows, codes)
     assert model.plan_ == model.plan(*rows.shape, n_classes=3)
@@ -167,7 +167,7 @@ class TestDeclaredClasses:
     def test_a_strange_label_is_refused_before_anything_is_spent(
         self, rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
     ) -> None:
-        ledger = Ledger.open(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
+        ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
         with pytest.raises(ValueError, match="y holds 2, which is not among the declared"):
             RashomonClassifier(classes=[0, 1], ledger=ledger).fit(rows, codes)
         assert ledger.entries() == []

@@ -30,7 +30,7 @@ def test_a_classifier_draws_one_model_a_chain_for_the_price_of_the_paths():
 
 def test_a_ledger_takes_the_whole_budget_of_a_path(tmp_path):
     X, score = rows(500)
-    ledger = Ledger.open(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
     reg = RashomonRegressor(
         sampler="langevin", epsilon=2.0, n_draws=2, ledger=ledger, random_state=0
     )
@@ -43,7 +43,7 @@ def test_a_ledger_takes_the_whole_budget_of_a_path(tmp_path):
 
 def test_pure_privacy_is_refused_before_anything_is_spent(tmp_path):
     X, score = rows(50)
-    ledger = Ledger.open(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
     clf = RashomonClassifier(sampler="langevin", delta=0.0, ledger=ledger)
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\)"):
         clf.fit(X, score > 0)

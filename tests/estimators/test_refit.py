@@ -11,7 +11,7 @@ def test_a_refit_past_the_budget_keeps_the_old_models_and_their_classes(tmp_path
     X = np.random.default_rng(0).uniform(-1, 1, (100, 2)) / 2
     y = (X[:, 0] > 0).astype(int)
     path = tmp_path / "data.ledger"
-    Ledger.open(path, epsilon=1.2, delta=1e-6)
+    Ledger.create(path, epsilon=1.2, delta=1e-6)
     clf = RashomonClassifier(ledger=path, random_state=0).fit(X, y)
     before = clf.predict(X)
     with pytest.raises(BudgetExceededError, match="Nothing was drawn"):

@@ -32,7 +32,7 @@ HISTORIES = {
 
 @pytest.fixture(params=HISTORIES)
 def ledger(request, tmp_path):
-    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=2.0, delta=DELTA)
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=2.0, delta=DELTA)
     for guarantee in HISTORIES[request.param]:
         ledger.reserve(guarantee).commit()
         ledger.reserve(guarantee).void()
@@ -61,7 +61,7 @@ def test_figures_and_tables_say_the_same(ledger):
 
 def test_plain_composition_would_promise_more_than_the_ledger_grants(tmp_path):
     """Negative control: Gaussian DP composes better in advance than as one goes."""
-    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=2.0, delta=DELTA)
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=2.0, delta=DELTA)
     for _ in range(9):
         ledger.reserve(gdp(0.1)).commit()
     account = read_account(ledger.path, (2.0, DELTA))
@@ -74,7 +74,7 @@ def test_before_the_first_draw_and_without_a_budget(tmp_path):
     assert (planned.spent, planned.left) == (0.0, 1.0)
     assert planned.affords(bounded_range(eta=1.0))
     assert not planned.affords(bounded_range(eta=1.01))
-    ledger = Ledger.open(tmp_path / "own.ledger", create=True)
+    ledger = Ledger.create(tmp_path / "own.ledger")
     ledger.reserve(bounded_range(0.5))
     account = read_account(ledger.path, (1.0, DELTA))
     assert account.budget == math.inf and account.spent == ledger.spent(DELTA)

@@ -6,7 +6,12 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.datasets import load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
-from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError, DataError
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    CuratorOnlyError,
+    DataError,
+    LedgerError,
+)
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
@@ -74,7 +79,7 @@ def test_a_budget_chosen_before_the_first_draw_is_kept(explorer, cancer, tmp_pat
 
 def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
     explorer.session.choose(cancer)
-    Ledger.open(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5).reserve(
+    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5).reserve(
         bounded_range(eta=2.0)
     )
     explorer.session.refresh_account()
@@ -84,8 +89,43 @@ def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
     assert "ε = 1 is left" in explorer.state.alert.reason
 
 
+def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(explorer, cancer, tmp_path):
+    path = tmp_path / "breast_cancer.ledger"
+    explorer.session.choose(cancer)
+    explorer.draw()
+    charged = path.read_bytes()
+    path.unlink()
+    explorer.draw_panel.draw.click()
+    assert "there is no ledger at" in explorer.state.alert.reason
+    assert not path.exists()
+    with pytest.raises(LedgerError, match="there is no ledger at"):
+        explorer.session.choose(cancer)
+    path.write_bytes(charged)
+    explorer.session.choose(cancer)
+    assert explorer.state.account.spent == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a ledger " * 100])
+def test_an_empty_or_foreign_file_is_told_and_nothing_is_chosen(content, cancer, tmp_path):
+    (tmp_path / "breast_cancer.ledger").write_bytes(content)
+    explorer = Explorer(home=tmp_path)
+    assert explorer.state.data.name == "lending"
+    with pytest.raises(LedgerError, match=r"is empty: a ledger was lost|not a database"):
+        explorer.session.choose(cancer)
+    assert explorer.state.data is None
+    assert explorer.state.account is None
+    assert (tmp_path / "breast_cancer.ledger").read_bytes() == content
+
+
+def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
+    (tmp_path / "lending.ledger").touch()
+    explorer = Explorer(home=tmp_path)
+    assert "is empty: a ledger was lost" in explorer.state.alert.reason
+    assert explorer.draw_panel.draw.disabled
+
+
 def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
-    Ledger.open(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5)
+    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5)
     explorer.session.choose(cancer)
     assert explorer.state.delta == 1e-5
 
@@ -183,7 +223,7 @@ def test_a_failed_draw_keeps_settings_and_earlier_figures(explorer, cancer, monk
 
 def test_show_a_fitted_pipeline(cancer, tmp_path):
     ledger = tmp_path / "mine.ledger"
-    Ledger.open(ledger, epsilon=3.0, delta=1e-6)
+    Ledger.create(ledger, epsilon=3.0, delta=1e-6)
     classifier = RashomonClassifier(epsilon=2.0, n_draws=7, ledger=ledger)
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
@@ -194,6 +234,21 @@ def test_show_a_fitted_pipeline(cancer, tmp_path):
     assert explorer.ledger.spent() == pytest.approx(2.0)
     scores = explorer.rashomon_set.scores(explorer.rows).mean(axis=0)
     assert scores == pytest.approx(pipeline.predict_proba(cancer.X)[:, 1])
+
+
+def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(cancer, tmp_path):
+    ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
+    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, ledger=ledger)
+    pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
+    pipeline.fit(cancer.X, cancer.y)
+    ledger.path.unlink()
+    explorer = Explorer(pipeline, data=cancer, home=tmp_path)
+    assert explorer.rashomon_set is classifier.rashomon_set_
+    assert explorer.state.account is None
+    assert "there is no ledger at" in explorer.state.alert.reason
+    with pytest.raises(LedgerError, match="there is no ledger at"):
+        explorer.draw()
+    assert not ledger.path.exists()
 
 
 def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):

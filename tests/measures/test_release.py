@@ -81,7 +81,7 @@ def test_all_queries_at_once():
 
 def test_a_release_is_charged_and_committed(tmp_path):
     path = tmp_path / "rows.ledger"
-    ledger = Ledger.open(path, epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(path, epsilon=2.0, delta=1e-6)
     released = _released(ledger=str(path))
     (entry,) = ledger.entries()
     assert released.charge == entry.id and entry.state == "committed"
@@ -93,12 +93,12 @@ def test_a_release_is_charged_and_committed(tmp_path):
 
 
 def test_past_the_budget_nothing_is_read(tmp_path):
-    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=0.5, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=0.5, delta=1e-6)
     with pytest.raises(BudgetExceededError):
         _released(X=Unreadable(), ledger=ledger)
     assert ledger.entries() == []
     # The control: with a budget that suffices the rows are read, after the charge.
-    rich = Ledger.open(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
+    rich = Ledger.create(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
     with pytest.raises(AssertionError, match="rows were read"):
         _released(X=Unreadable(), ledger=rich)
     assert [entry.state for entry in rich.entries()] == ["started"]
@@ -106,7 +106,7 @@ def test_past_the_budget_nothing_is_read(tmp_path):
 
 
 def test_what_fails_after_the_start_is_spent(tmp_path):
-    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     broken = X.copy()
     broken[7, 0] = np.nan
     with pytest.raises(ValueError, match="X holds NaN"):
@@ -115,7 +115,7 @@ def test_what_fails_after_the_start_is_spent(tmp_path):
 
 
 def test_what_is_wrong_in_public_costs_nothing(tmp_path):
-    ledger = Ledger.open(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     for settings in (
         {"queries": ["hit_rate"]},
         {"queries": ["ambiguity", "ambiguity"]},

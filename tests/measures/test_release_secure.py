@@ -87,7 +87,7 @@ def test_the_noise_has_the_scale_that_error_bars_say(budget, law):
 
 
 def test_a_ledger_is_charged_zCDP(tmp_path):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
     secure(ledger=ledger, epsilon=1.0, delta=1e-6)
     (entry,) = ledger.entries()
     assert entry.guarantee.notion == "zcdp" and math.isinf(entry.guarantee.mu)
@@ -110,14 +110,14 @@ def test_what_no_record_moves_needs_no_noise():
     ],
 )
 def test_what_exact_noise_does_not_have_is_refused(settings, message, tmp_path):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
     with pytest.raises(ValueError, match=message):
         secure(ledger=ledger, **settings)
     assert ledger.entries() == []
 
 
 def test_a_missing_openDP_costs_nothing(tmp_path, monkeypatch):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
     for name in [name for name in sys.modules if name.split(".")[0] == "opendp"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[secure\]'"):

@@ -26,7 +26,7 @@ def _traces(figure):
 
 
 def test_bar_ends_where_the_ledger_says(tmp_path):
-    with Ledger.open(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
+    with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
         for _ in range(3):
             ledger.reserve(bounded_range(eta=0.8)).commit()
         figure = plot_budget(ledger, _plan())
@@ -46,7 +46,7 @@ def test_over_the_budget_is_named_in_words_not_by_colour_alone():
 
 
 def test_a_ledger_without_a_budget_says_so(tmp_path):
-    with Ledger.open(tmp_path / "a.ledger", create=True) as ledger:
+    with Ledger.create(tmp_path / "a.ledger") as ledger:
         assert plot_budget(ledger).layout.annotations[0].text == "This ledger has no budget."
 
 

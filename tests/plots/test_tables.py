@@ -27,7 +27,7 @@ def test_people_by_group_add_up_to_everyone(models, rows):
 
 
 def test_charges_add_up_to_the_ledger(tmp_path):
-    with Ledger.open(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
+    with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
         for _ in range(2):
             ledger.reserve(bounded_range(eta=1.0), note="look").commit()
         table = tables.charges_table(ledger.entries(), 1e-6)

@@ -21,7 +21,7 @@ RANK = ["reserved", "started", "committed"]
 
 @pytest.mark.parametrize(("workers", "kills"), [(1, 25), (3, 15)])
 def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, kills: int) -> None:
-    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
     told = _run(ledger, workers, kills, seed=kills)
     assert told["words"]
     _check(ledger, told)
@@ -33,7 +33,7 @@ def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, k
 def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -> None:
     """Several ledgers at once, because most of the time goes into waiting for the disk."""
     ledgers = [
-        Ledger.open(tmp_path / f"{k}.ledger", epsilon=100.0, delta=1e-6) for k in range(LEDGERS)
+        Ledger.create(tmp_path / f"{k}.ledger", epsilon=100.0, delta=1e-6) for k in range(LEDGERS)
     ]
     with ThreadPoolExecutor(LEDGERS) as pool:
         runs = list(
@@ -55,7 +55,7 @@ def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -
 def test_a_race_ends_at_the_budget(
     tmp_path: Path, workers: int, kills: int, epsilon: float
 ) -> None:
-    ledger = Ledger.open(tmp_path / "data.ledger", epsilon=epsilon, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=epsilon, delta=1e-6)
     _check(ledger, _run(ledger, workers, kills, seed=workers))
     _check(ledger, _run(ledger, workers, 0, seed=workers + 1))
     assert ledger.remaining < 0.002

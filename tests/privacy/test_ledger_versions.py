@@ -76,5 +76,5 @@ def test_an_export_is_plain_json(path: Path) -> None:
     assert told["budget"] == {"epsilon": 3.0, "delta": 1e-6}
     assert (told["spent"], told["remaining"]) == (ledger.spent(), ledger.remaining)
     assert told["entries"] == [entry.to_dict() for entry in ledger.entries()]
-    ledger = Ledger.open(path.with_name("new.ledger"), create=True)
+    ledger = Ledger.create(path.with_name("new.ledger"))
     assert json.loads(ledger.export())["remaining"] == "inf"

@@ -23,7 +23,7 @@ from rashomon_explorer.privacy import (
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.open(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
+    return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
 
 
 def test_a_voided_charge_stays_and_does_not_count(ledger: Ledger) -> None:
@@ -94,7 +94,7 @@ def test_with_every_charge_voided_the_choice_is_open_again(ledger: Ledger) -> No
 
 
 def test_the_running_totals_are_the_sum_of_the_entries(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "data.ledger", create=True)
+    ledger = Ledger.create(tmp_path / "data.ledger")
     prices = [pure(0.1), bounded_range(1 / 3), zcdp(1e-9), pure(1e12), no_guarantee("chain")]
     for k in range(60):
         charge = ledger.reserve(prices[k % len(prices)])

@@ -179,7 +179,7 @@ def test_a_known_seed_is_said_and_never_told(rows: Any, tmp_path: Path) -> None:
 
 
 def test_a_ledgers_names_and_remarks_stay_at_home(models: Any, rows: Any, tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "x.ledger", epsilon=9.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "x.ledger", epsilon=9.0, delta=1e-6)
     charge = ledger.reserve(pure(0.75), note="for the board’s eyes")
     charge.start()
     ledger.reserve(pure(0.5), note="a mistake").void("wrong file")

@@ -41,7 +41,7 @@ def target():
 
 @pytest.fixture
 def ledger(tmp_path):
-    return Ledger.open(tmp_path / "chains.ledger", epsilon=5.0, delta=DELTA)
+    return Ledger.create(tmp_path / "chains.ledger", epsilon=5.0, delta=DELTA)
 
 
 def price(*guarantees):
@@ -85,7 +85,7 @@ def test_a_shown_trace_costs_the_path_whenever_it_is_asked_for(target, ledger, s
 
 def test_a_refused_trace_shows_and_costs_nothing(target, tmp_path):
     between = (price(LAST.certificate(target)) + price(PATH.certificate(target))) / 2
-    ledger = Ledger.open(tmp_path / "small.ledger", epsilon=between, delta=DELTA)
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=between, delta=DELTA)
     chains = PaidChains(LAST, target, rng(), ledger)
     for _ in range(2):
         with pytest.raises(BudgetExceededError):
@@ -104,7 +104,7 @@ def test_after_the_last_states_were_shown_the_trace_stays_hidden(target, ledger)
 
 
 def test_what_cannot_be_paid_is_not_begun(target, tmp_path):
-    ledger = Ledger.open(tmp_path / "small.ledger", epsilon=1e-3, delta=DELTA)
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=1e-3, delta=DELTA)
     with pytest.raises(BudgetExceededError):
         PaidChains(LAST, target, rng(), ledger)
     with pytest.raises(ValueError, match='release must be "last"'):
@@ -211,7 +211,7 @@ def test_an_extension_cannot_be_voided_after_looking(ledger):
 
 
 def test_a_charge_of_another_ledger_takes_nothing_off(ledger, tmp_path):
-    other = Ledger.open(tmp_path / "other.ledger", epsilon=9.0, delta=1e-6)
+    other = Ledger.create(tmp_path / "other.ledger", epsilon=9.0, delta=1e-6)
     charge, foreign = ledger.reserve(zcdp(0.01)), other.reserve(zcdp(0.03))
     charge.start()
     foreign.start()
