@@ -13,7 +13,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"exceptions", "assets", "randomness", "leaks", "hooks", "users_line"},
+    {"exceptions", "assets", "randomness", "leaks", "hooks", "users_line", "cores"},
     {"clipping"},
     {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},

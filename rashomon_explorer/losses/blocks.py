@@ -3,14 +3,15 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+
+from rashomon_explorer.cores import cores, one_blas_thread
 
 FloatArray = NDArray[np.float64]
 
@@ -73,10 +74,10 @@ def sum_row_blocks(
                 total += part
         return sums
 
-    workers = _cores() if workers is None else workers
+    workers = min(_LANES, cores()) if workers is None else workers
     cells = n_rows * n_columns
     # A lane is one thread's: BLAS threads inside would fight over the same cores.
-    with _one_blas_thread() if cells > _BLAS_CELLS else nullcontext():
+    with one_blas_thread() if cells > _BLAS_CELLS else nullcontext():
         if workers == 1 or lanes == 1 or cells < _SERIAL_CELLS:
             parts = [lane(*cut) for cut in pairwise(cuts)]
         else:
@@ -110,20 +111,6 @@ def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
 
 
 @cache
-def _cores() -> int:
-    return min(_LANES, os.cpu_count() or 1)  # 50 µs to ask, on some machines
-
-
-@cache
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     # One a process: a fork inherits the pool without its threads and would wait for ever.
     return ThreadPoolExecutor(workers, thread_name_prefix="rashomon-rows")
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -1,11 +1,10 @@
 """Polynomials of degree four of a whitened step that stay below a loss."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.moments import FourthMoment, ThirdMoment, outer_squares
 
@@ -73,8 +72,7 @@ class QuarticForm:
     def at(self, points: FloatArray) -> FloatArray:
         """Lower bound (K,) of P at steps (p, K), by no more than rounding."""
         parts = range(0, max(points.shape[1], 1), _POINTS_AT_ONCE)
-        # Products as small as these wait for busy cores a hundred times longer than they take.
-        with _controller().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             return np.concatenate([self._at(points[:, k : k + _POINTS_AT_ONCE]) for k in parts])
 
     def _at(self, points: FloatArray) -> FloatArray:
@@ -99,8 +97,3 @@ class QuarticForm:
 
     def _rounding(self, radius: FloatArray) -> FloatArray:
         return np.asarray(_ROUNDING * np.polynomial.polynomial.polyval(radius, self.sizes))
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

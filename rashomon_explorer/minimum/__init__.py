@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
@@ -32,19 +33,23 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
     SamplerError
         If the gap cannot be certified.
     """
-    loss, start = empirical.loss, np.zeros(empirical.p)
-    if isinstance(loss, ClippedSlopeRisk) and loss.shape.width == 0:
-        best = minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
-    elif isinstance(domain, Ball):
-        best = minimise_on_ball(empirical, domain, tolerance, start)
-    else:
-        best = minimise_on(empirical, domain, tolerance, start)
+    with one_blas_thread():
+        best = _best(empirical, domain, tolerance)
     if best.gap > tolerance:
         raise SamplerError(
             f"the minimum could not be certified: duality gap {best.gap:.2e}, wanted "
             f"{tolerance:.2e}; add some ridge or drop collinear columns"
         )
     return best
+
+
+def _best(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
+    loss, start = empirical.loss, np.zeros(empirical.p)
+    if isinstance(loss, ClippedSlopeRisk) and loss.shape.width == 0:
+        return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
+    if isinstance(domain, Ball):
+        return minimise_on_ball(empirical, domain, tolerance, start)
+    return minimise_on(empirical, domain, tolerance, start)
 
 
 __all__ = ["Minimum", "Objective", "minimise"]

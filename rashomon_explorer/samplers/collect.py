@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.samplers.base import Sampler
 from rashomon_explorer.target import GibbsTarget
 
@@ -75,6 +76,17 @@ def collect(
     """
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws!r}")
+    with one_blas_thread():
+        return _collected(sampler, target, n_draws, rng, report)
+
+
+def _collected(
+    sampler: Sampler,
+    target: GibbsTarget,
+    n_draws: int,
+    rng: np.random.Generator,
+    report: Callable[[Draws], bool] | None,
+) -> Draws:
     coef = np.empty((0, target.problem.p))
     losses = np.empty(0)
     accepted = evaluated = 0

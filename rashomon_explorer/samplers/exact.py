@@ -1,13 +1,13 @@
 """Exact draws from a thresholded Gibbs law by certified rejection."""
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
@@ -71,7 +71,7 @@ class ExactSampler:
             if refused > patience:
                 raise SamplerError(_hopeless(target, refused))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
-            time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+            pause()  # or a dashboard's event loop starves
 
 
 def _thin(

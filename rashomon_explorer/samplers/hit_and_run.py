@@ -1,12 +1,12 @@
 """Uniform draws from the Rashomon set by hit-and-run: the reference, for the curator only."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import pause
 from rashomon_explorer.privacy import Guarantee, Plan, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.envelope import Envelope
@@ -99,7 +99,7 @@ class _Walk:
             low[waiting] = np.where(t < 0, t, low[waiting])
             high[waiting] = np.where(t < 0, high[waiting], t)
             waiting = waiting[~inside & ~stuck]
-            time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+            pause()  # or a dashboard's event loop starves
         return evaluated
 
     def _chord(self, direction: FloatArray, move: FloatArray) -> tuple[FloatArray, FloatArray]:

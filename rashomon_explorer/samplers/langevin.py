@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import pause
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.path import (
     affordable_time,
@@ -321,7 +322,7 @@ class LangevinSampler:
             # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
             # third of a small step.
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                time.sleep(0)
+                pause()  # or a dashboard's event loop starves
                 rested = time.perf_counter()
 
     def _first(self, drift: Drift) -> FloatArray:

@@ -1,13 +1,13 @@
 """Metropolis-adjusted Langevin chains: a reference for the curator, without noise for privacy."""
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import pause
 from rashomon_explorer.privacy import Guarantee, Plan, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.target import GibbsTarget
@@ -85,12 +85,12 @@ class MalaSampler:
             step_size = adapted(step_size, accepted, step)
             if step % 8 == 0:
                 yield Batch(np.empty((p, 0)), np.empty(0), 8 * self.n_chains)
-            time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+            pause()  # or a dashboard's event loop starves
         thin = 2 * p if self.thin is None else self.thin
         while True:
             for _ in range(thin):
                 state, _ = kernel.step(state, step_size, rng)
-                time.sleep(0)
+                pause()
             yield Batch(kernel.models(state.u), state.losses, thin * self.n_chains)
 
 

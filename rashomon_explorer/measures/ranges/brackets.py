@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.measures.ranges.cuts import CutPool, Enough, furthest_by_cuts
@@ -28,6 +29,17 @@ def brackets(
     decided: Decide | None = None,
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
+    with one_blas_thread():
+        return _brackets(problem, psi, directions, tolerance, decided)
+
+
+def _brackets(
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    directions: FloatArray,
+    tolerance: float,
+    decided: Decide | None,
+) -> Extents:
     psi = check_psi(psi)
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):

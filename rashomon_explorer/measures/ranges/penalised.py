@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss
 from rashomon_explorer.measures.ranges.reach import EllipsoidReach
@@ -143,6 +144,10 @@ class PenalisedProblem:
 
     @cached_property
     def _certified(self) -> "_Certified":
+        with one_blas_thread():
+            return self._solved()
+
+    def _solved(self) -> "_Certified":
         place = Place.of(self._objective, np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]

@@ -1,12 +1,13 @@
 """The lazy Metropolis walk on the cells of a cube, and the steps after which it has mixed."""
 
 import math
-import time
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rashomon_explorer.cores import pause
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -179,7 +180,7 @@ class CubeWalk:
         for hold, way, bar in zip(lazy, direction, threshold, strict=True):
             proposed = np.where(hold, cells, self.neighbours[cells, way])
             cells = np.where(bar <= flat[proposed] - flat[cells], proposed, cells)
-        time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+        pause()  # or a dashboard's event loop starves
         return cells
 
     def uniform_in(self, cells: IntArray, rng: np.random.Generator) -> FloatArray:

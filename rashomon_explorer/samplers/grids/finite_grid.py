@@ -1,7 +1,6 @@
 """Exact draws of a thresholded Gibbs law on a public finite grid, for any loss, convex or not."""
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.privacy.pricing import price
@@ -151,13 +151,13 @@ class FiniteGridSampler:
         for block in _blocks(points, rows=getattr(target.problem, "n", 1)):
             parts.append(_checked(target.problem.value(block), block))
             yield Batch(points[:, :0], np.empty(0), evaluated=block.shape[1])
-            time.sleep(0)  # gives up the GIL, or a dashboard's event loop starves
+            pause()  # or a dashboard's event loop starves
         losses = np.concatenate(parts)
         law = IntegerLaw(target.energy(losses - losses.min()))
         while True:
             chosen = law.draw(_DRAWS_AT_ONCE, rng)
             yield Batch(points[:, chosen], losses[chosen], evaluated=0)
-            time.sleep(0)
+            pause()
 
     def points(self, p: int, domain: Region) -> FloatArray:
         """Points (p, N) of the grid: multiples of the spacing that lie in the domain.

@@ -1,7 +1,6 @@
 """The grid walk of Bassily, Smith and Thakurta: the reference for tiny problems."""
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.constants import Constants, row_bound
+from rashomon_explorer.cores import pause
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan, compose, no_guarantee
@@ -190,7 +190,7 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
         energy = target.energy(target.excess(centres[:, part] * _radius(problem)))
         outside = np.maximum(np.linalg.norm(centres[:, part], axis=0) - 1, 0.0)
         log_weight[part] = -energy - penalty * outside
-        time.sleep(0)
+        pause()  # or a dashboard's event loop starves
     return CubeWalk(log_weight.reshape((cells_per_edge,) * problem.p), _EDGE)
 
 
