@@ -103,9 +103,8 @@ class ClippedSlopeRisk:
         """
         if self.shape.width == 0:
             raise SamplerError(
-                "a loss with kinks has no certified quadratic bound, so no exact draws by "
-                "rejection: use a smoothed loss (smoothed_hinge), a Langevin sampler with "
-                "smoothing, or a finite grid of models"
+                "a loss with kinks has no certified quadratic bound: use a smoothed loss "
+                "(smoothed_hinge), or proposals under a plane, which need none"
             )
         room = self.shape.room(self.scores(theta))
         inside = room > 0

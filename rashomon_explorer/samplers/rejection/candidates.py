@@ -1,21 +1,34 @@
 """Models that passed everything that costs no look at the rows, kept until they are needed."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
 from rashomon_explorer.losses.shifted_bound import Expandable, Minimised, ShiftedBound
+from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.rejection.envelope import Envelope
-from rashomon_explorer.samplers.rejection.proposals import RadialProposal, tightest_proposal
+from rashomon_explorer.samplers.rejection.plane import plane_proposals
+from rashomon_explorer.samplers.rejection.proposals import (
+    Proposal,
+    RadialProposal,
+    tightest_proposal,
+)
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
+Floor = Callable[[FloatArray], FloatArray]
 
 _PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
 _ROUNDING = 1e-6
+_PILOT = 512
+_FEW = 20  # draws: as many as a fit makes, by default
 _MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
 
 
@@ -29,15 +42,26 @@ class Candidates:
 
     def __init__(self, target: GibbsTarget) -> None:
         self._target = target
-        self._envelope = Envelope.of(target)
-        self._proposal = tightest_proposal(target, self._envelope)
-        self._shifted = _shifted(target, self._envelope)
-        if self._shifted is not None:
-            other = RadialProposal(target, self._shifted, self._shifted.least_pad)
-            self._proposal = min(self._proposal, other, key=lambda one: one.log_mass)
+        under = plane_proposals(target)
+        self._proposal: Proposal = min(under, key=lambda one: one.log_mass)
+        self._floors = [plane.floor for plane in under]
+        self._sharper: Floor | None = None
+        if envelope_pays(target, self._proposal):
+            self._add_envelopes(Envelope.of(target))
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, 8192))
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
+
+    def _add_envelopes(self, envelope: Envelope) -> None:
+        found = tightest_proposal(self._target, envelope)
+        self._floors.append(partial(envelope.floor, pad=found.pad))
+        self._sharper, proposals = envelope.sharper_floor, [self._proposal, found]
+        shifted = _shifted(self._target, envelope)
+        if shifted is not None:
+            proposals.append(RadialProposal(self._target, shifted, shifted.least_pad))
+            self._floors.append(partial(shifted.floor, pad=shifted.least_pad))
+            self._sharper = shifted.sharper_floor
+        self._proposal = min(proposals, key=lambda one: one.log_mass)
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
         """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed.
@@ -55,16 +79,36 @@ class Candidates:
     def _propose(self, rng: np.random.Generator) -> None:
         target = self._target
         theta, energy = self._proposal.draw(self._chunk, rng)
-        floor = self._envelope.floor(theta, self._proposal.pad)
-        if self._shifted is not None:
-            floor = np.maximum(floor, self._shifted.floor(theta, self._shifted.least_pad))
+        floor = np.max([floor(theta) for floor in self._floors], axis=0)
         _check_above(energy, target.energy(floor))
         keep = accepted(energy - target.energy(floor), rng)
         theta, floor = theta[:, keep], floor[keep]
-        sharper = np.maximum((self._shifted or self._envelope).sharper_floor(theta), floor)
-        keep = accepted(target.energy(floor) - target.energy(sharper), rng)
-        self._theta = np.hstack([self._theta, theta[:, keep]])
-        self._floor = np.concatenate([self._floor, sharper[keep]])
+        if self._sharper is not None:
+            sharper = np.maximum(self._sharper(theta), floor)
+            keep = accepted(target.energy(floor) - target.energy(sharper), rng)
+            theta, floor = theta[:, keep], sharper[keep]
+        self._theta = np.hstack([self._theta, theta])
+        self._floor = np.concatenate([self._floor, floor])
+
+
+def envelope_pays(target: GibbsTarget, plane: Proposal) -> bool:
+    """Whether an envelope costs less than looking at the rows for every model under a plane.
+
+    An envelope takes moments of order four of the rows, which is dear with many columns and
+    useless where the law is hot; a loss with kinks has none. The share that a plane keeps is
+    found from a few of its own models, which are thrown away: whichever is chosen, the draws have
+    the same law.
+    """
+    problem = target.problem
+    if not math.isfinite(problem.constants.M):
+        return False
+    theta, energy = plane.draw(_PILOT, generator(0))
+    if not len(energy):
+        return True
+    excess = np.maximum(target.excess(theta), 0.0)
+    kept = float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum()) / _PILOT
+    pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
+    return _FEW * problem.n * problem.p > kept * (problem.n * pairs**2 + pairs**3)
 
 
 def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:

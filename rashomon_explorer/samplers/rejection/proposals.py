@@ -11,6 +11,7 @@ from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.faces import Faces, Steep, faces_of
 from rashomon_explorer.samplers.rejection.neighbourhood import parts
 from rashomon_explorer.samplers.rejection.radial import RadialLaw
+from rashomon_explorer.samplers.rejection.volumes import log_ball_volume
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -192,17 +193,6 @@ def _steep(target: GibbsTarget, envelope: Envelope) -> Steep:
         return np.asarray(squares * target.problem.p > _STEEP * spread)
 
     return steep
-
-
-def log_ball_volume(p: int) -> float:
-    """Logarithm of the volume of the unit ball of R^p.
-
-    Examples
-    --------
-    >>> round(math.exp(log_ball_volume(2)), 6)
-    3.141593
-    """
-    return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
 
 
 def _directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:
