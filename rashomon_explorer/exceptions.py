@@ -1,5 +1,7 @@
 """Errors and warnings that users meet, in one place so that they can be caught by name."""
 
+from typing import ClassVar
+
 
 class DataError(ValueError):
     """The rows cannot be used as they are; the message names the column or line and the remedy."""
@@ -11,6 +13,42 @@ class SamplerError(RuntimeError):
 
 class EnvelopeError(SamplerError):
     """A certified envelope was found above the loss: the draws would not be exact."""
+
+
+class FitError(SamplerError, ValueError):
+    """Work on private rows failed after its price was charged; the price stays spent.
+
+    Whether and why it failed depends on the rows. That it failed is seen by whoever is told; why
+    is not: the message is the same for every cause, nothing is chained to it, and the reason is
+    kept apart, for the curator.
+
+    Parameters
+    ----------
+    detail : str, default=""
+        The reason (curator); never part of the message.
+
+    Examples
+    --------
+    >>> error = FitError("ValueError: Input X contains NaN.")
+    >>> "Input X" in str(error), error.detail
+    (False, 'ValueError: Input X contains NaN.')
+    """
+
+    MESSAGE: ClassVar[str] = (
+        "this failed after its price was charged, and the price stays spent. Why may depend on "
+        "private rows and is not said here; the message is the same for every cause: NaN or "
+        "infinity, text where a number belongs, a label that is not declared, rows from which "
+        "nothing exact can be drawn with these settings, a callback that failed, or a stop before "
+        "the first draw. The curator, and nobody else, may read the reason in error.detail"
+    )
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(self.MESSAGE)
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type["FitError"], tuple[str]]:
+        """Pickle the reason too: a worker's error reaches the curator who started it."""
+        return type(self), (self.detail,)
 
 
 class LedgerError(RuntimeError):

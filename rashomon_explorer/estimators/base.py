@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
+from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_shortened, warn_if_uncharged
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss, get_loss
@@ -205,33 +206,50 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _fit_set(
-        self,
-        X: FloatArray,
-        targets: FloatArray,
-        *,
-        leak: str,
-        loss: Loss | None = None,
-        **public: Any,
-    ) -> None:
-        """Plan, reserve, draw, commit; only then set the fitted attributes, ``public`` too.
+    def _fit(self, table: UnreadTable, leak: str) -> None:
+        """Plan, reserve, start, and only then read; at the end set the fitted attributes.
 
         ``leak`` says what the rows were made with that was learnt from them, if anything.
         """
-        loss = get_loss(self._loss) if loss is None else loss
-        n_samples, n_features = X.shape
-        planned = self._planned(n_samples, n_features, loss)
+        loss = self._posed(table)
+        planned = self._planned(*table.shape, loss)
         sampler = SAMPLERS[self.sampler](planned)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(leak)
+
+        def draw() -> dict[str, Any]:
+            return self._drawn(table, loss, planned, sampler, guarantee, context)
+
         charge = self._reserve(guarantee, planned)
-        if charge is not None:
-            charge.start()
+        fitted = draw() if charge is None else charge.run(draw)
+        if table.names is None and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        for name, value in fitted.items():
+            setattr(self, name, value)
+
+    def _posed(self, table: UnreadTable) -> Loss:
+        """Loss of the problem that the table poses; reads no value where there is a ledger."""
+        return get_loss(self._loss)
+
+    def _targets(self, table: UnreadTable) -> FloatArray:
+        """Targets (n,) as the loss takes them."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are")
+
+    def _drawn(
+        self,
+        table: UnreadTable,
+        loss: Loss,
+        planned: Plan,
+        sampler: Sampler,
+        guarantee: Guarantee,
+        context: CallbackContext,
+    ) -> dict[str, Any]:
+        """Read the rows and draw; the fitted attributes."""
         problem = Problem(
-            X,
-            targets,
+            table.values[0],
+            self._targets(table),
             loss=loss,
             radius=self.radius,
             row_norm=self.row_norm,
@@ -239,23 +257,19 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         )
         warn_if_shortened(problem.clipped_share, self.row_norm)
 
+        public = self._public(table)
+
         def attributes(draws: Draws) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), self.n_draws)
-            models = self._rashomon_set(problem, planned, kept, draws, public.get("classes_", ()))
-            return {**public, **self._attributes(models)}
+            models = self._rashomon_set(table, problem, planned, kept, draws, public)
+            return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget(problem, planned.beta, self.psi, planned.threshold)
         draws = collect(sampler, target, self.n_draws, self._generator(), reporter)
-        if charge is not None:
-            charge.commit()
         if reporter.reported == 0:
-            raise SamplerError(
-                "stopped before the first draw: there is no model to keep, and the price of "
-                "this run stays spent"
-            )
-        for name, value in attributes(draws.first(reporter.reported)).items():
-            setattr(self, name, value)
+            raise SamplerError("stopped before the first draw: there is no model to keep")
+        return attributes(draws.first(reporter.reported))
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = sampler.guarantee(planned)
@@ -292,17 +306,17 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
     def _rashomon_set(
         self,
+        table: UnreadTable,
         problem: Problem,
         planned: Plan,
         guarantee: Guarantee,
         draws: Draws,
-        classes: Sequence[Any],
+        public: dict[str, Any],
     ) -> RashomonSet:
-        n_features = problem.p // problem.loss.outputs - 1
         return RashomonSet(
             coef=draws.coef,
-            feature_names=(*self._names(n_features), "intercept"),
-            classes=tuple(np.asarray(classes).tolist()),
+            feature_names=(*table.feature_names, "intercept"),
+            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
             link=problem.loss.link,
             row_norm=self.row_norm,
             target_bounds=self._target_bounds(),
@@ -315,17 +329,19 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             sampler=self.sampler,
         )
 
-    def _names(self, n_features: int) -> Sequence[str]:
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(n_features)])
-        return [str(name) for name in names]
-
-    def _attributes(self, models: RashomonSet) -> dict[str, Any]:
+    def _private(self, models: RashomonSet) -> dict[str, Any]:
+        """Fitted attributes that follow from the draws."""
         return {
             "rashomon_set_": models,
             "guarantee_": models.guarantee,
             "plan_": models.plan,
             **self._mean_model(models.coef.mean(axis=0).reshape(models.outputs, -1)),
         }
+
+    def _public(self, table: UnreadTable) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        names = {} if table.names is None else {"feature_names_in_": table.names}
+        return {"n_features_in_": table.shape[1], **names}
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the mean model (outputs, n_features + 1)."""

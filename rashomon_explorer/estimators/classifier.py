@@ -11,11 +11,11 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
+from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan
@@ -63,7 +63,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Every label that may occur, declared as public knowledge; a declared class may lack rows.
         With None the labels found in ``y`` are treated as public: models and guarantee then
         reveal which ones occur, the guarantee compares only tables in which the same ones do,
-        and it says so.
+        and it says so. With a ledger they must be declared: it is charged before ``y`` is read.
     ledger : str, path or Ledger, default=None
         Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
@@ -212,19 +212,15 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ------
         BudgetExceededError
             If the ledger does not allow the price; nothing was drawn or spent.
-        SamplerError
-            If exact draws are hopeless for these rows; the price stays spent.
-        ValueError
-            If the table or the labels cannot be used.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
+            reason is in ``error.detail``, for the curator.
+        ValueError, SamplerError
+            If parameters, declared classes or shapes cannot be used; nothing was read or spent.
+            Without a ledger also for what the rows cause.
         """
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        declared = None if self.classes is None else declared_classes(self.classes)
-        classes = found_classes(labels) if declared is None else declared
-        codes = class_codes(labels, classes)
-        loss = self._loss_of(len(classes))
-        targets = codes if loss.link == "softmax" else 2 * codes - 1
-        self._fit_set(rows, targets, leak=leak_of(X, y), loss=loss, classes_=classes)
+        table = UnreadTable(self, X, y, numeric=False, charged=self.ledger is not None)
+        self._fit(table, leak_of(X, y))
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -282,6 +278,32 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         if n_classes is None:
             n_classes = 2 if self.classes is None else len(declared_classes(self.classes))
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+
+    def _posed(self, table: UnreadTable) -> Loss:
+        return self._loss_of(len(self._labels(table)))
+
+    def _public(self, table: UnreadTable) -> dict[str, Any]:
+        return {**super()._public(table), "classes_": self._labels(table)}
+
+    def _labels(self, table: UnreadTable) -> NDArray[Any]:
+        """Return the declared classes; without a ledger, those that occur."""
+        if self.classes is not None:
+            return declared_classes(self.classes)
+        if self.ledger is not None:
+            raise ValueError(
+                "a ledger is charged before a label is read, so that the classes must be declared: "
+                "classes=[...] with every label that may occur"
+            )
+        labels = table.values[1]
+        check_classification_targets(labels)
+        return found_classes(labels)
+
+    def _targets(self, table: UnreadTable) -> FloatArray:
+        labels = table.values[1]
+        check_classification_targets(labels)
+        classes = self._labels(table)
+        codes = class_codes(labels, classes)
+        return 2 * codes - 1 if len(classes) == 2 else codes
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = super()._guarantee(planned, sampler)

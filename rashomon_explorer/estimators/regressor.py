@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
 
@@ -134,16 +134,16 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         ------
         BudgetExceededError
             If the ledger does not allow the price; nothing was drawn or spent.
-        SamplerError
-            If exact draws are hopeless for these rows; the price stays spent.
-        ValueError
-            If the table, the targets or their bounds cannot be used.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
+            reason is in ``error.detail``, for the curator.
+        ValueError, SamplerError
+            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
+            Without a ledger also for what the rows cause.
         """
-        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        low, high = self._target_bounds()
-        held = np.clip(np.asarray(targets, dtype=float), low, high)  # or mapping may overflow
-        mapped = (held - (low + high) / 2) / ((high - low) / 2)
-        self._fit_set(rows, mapped, leak=leak_of(X, y))
+        self._target_bounds()
+        table = UnreadTable(self, X, y, numeric=True, charged=self.ledger is not None)
+        self._fit(table, leak_of(X, y))
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -164,6 +164,11 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
+
+    def _targets(self, table: UnreadTable) -> FloatArray:
+        low, high = self._target_bounds()
+        held = np.clip(table.values[1].astype(float), low, high)  # or mapping may overflow
+        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_bounds(self) -> tuple[float, float]:
         bounds = np.asarray(self.target_bounds, dtype=float)

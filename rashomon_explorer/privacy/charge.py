@@ -4,10 +4,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.withheld import withheld
+
+T = TypeVar("T")
 
 EXTENDS = "extends"  # key in the parameters of a charge that is the rest of another
 
@@ -95,6 +98,30 @@ class Charge:
             If the charge was voided or cannot be written; then nothing may run.
         """
         self._mark(self.id, "started", "")
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Start, do the work that reads rows, and record that it ended.
+
+        Parameters
+        ----------
+        work : callable
+            The mechanism.
+
+        Returns
+        -------
+        What the work returns.
+
+        Raises
+        ------
+        FitError
+            Whatever the work raises, lack of memory excepted; the charge stays started.
+        LedgerError
+            If the charge was voided or cannot be written.
+        """
+        self.start()
+        result = withheld(work)
+        self.commit()
+        return result
 
     def commit(self) -> None:
         """Record that the mechanism ran to its end.

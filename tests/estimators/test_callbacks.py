@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
 
 FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
+
+
+def declared(kind: type[Estimator]) -> dict[str, Any]:
+    """Public classes, where a ledger asks for them."""
+    return {"classes": (0, 1)} if kind is RashomonClassifier else {}
+
 
 KINDS = [RashomonClassifier, RashomonRegressor]
 
@@ -89,6 +95,7 @@ class TestDraws:
     ) -> None:
         path, other = tmp_path / "data.ledger", tmp_path / "other.ledger"
         settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
+        settings |= declared(kind)
         whole = kind(**settings, ledger=Ledger.create(other)).fit(X, labels)
         Ledger.create(path)
         model = kind(**settings, ledger=path).set_callbacks(Watcher(stop_at=3)).fit(X, labels)
@@ -133,9 +140,10 @@ class TestDraws:
         path = tmp_path / "data.ledger"
         Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
-        model = kind(n_draws=4, epsilon=2.0, ledger=path).set_callbacks(watcher)
-        with pytest.raises(SamplerError, match="stopped before the first draw"):
+        model = kind(n_draws=4, epsilon=2.0, ledger=path, **declared(kind)).set_callbacks(watcher)
+        with pytest.raises(FitError) as caught:
             model.fit(X, labels)
+        assert "stopped before the first draw" in caught.value.detail
         assert not hasattr(model, "rashomon_set_")
         assert watcher.count("draw") == 0
         assert Ledger(path).spent(1e-6) == pytest.approx(2.0)
@@ -168,9 +176,10 @@ class TestDraws:
 
         path = tmp_path / "data.ledger"
         Ledger.create(path)
-        model = kind(n_draws=5, ledger=path, random_state=0).set_callbacks(Broken())
-        with pytest.raises(RuntimeError, match="the screen fell over"):
+        model = kind(n_draws=5, ledger=path, **declared(kind)).set_callbacks(Broken())
+        with pytest.raises(FitError) as caught:
             model.fit(X, labels)
+        assert caught.value.detail == "RuntimeError: the screen fell over"
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
 
 

@@ -95,7 +95,8 @@ def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
 ) -> None:
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
     scaler = PublicBoundsScaler("learn").set_output(transform=output)
-    pipe = make_pipeline(scaler, model(kind, ledger=ledger))
+    classes = {"classes": (0, 1)} if kind is RashomonClassifier else {}
+    pipe = make_pipeline(scaler, model(kind, ledger=ledger, **classes))
     with pytest.warns(PrivacyLeakWarning, match="the ledger is not charged"):
         pipe.fit(frame, labels)
     fitted = pipe[-1]

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_predict
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.privacy import plan
 from rashomon_explorer.problem import Problem
@@ -123,7 +124,9 @@ def test_what_was_planned_is_charged_and_drawn(
     rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
 ) -> None:
     Ledger.create(tmp_path / "a.ledger")
-    model = RashomonClassifier(epsilon=4.0, n_draws=5, ledger=tmp_path / "a.ledger")
+    model = RashomonClassifier(
+        epsilon=4.0, n_draws=5, classes=range(3), ledger=tmp_path / "a.ledger"
+    )
     model.fit(rows, codes)
     assert model.plan_ == model.plan(*rows.shape, n_classes=3)
     (entry,) = Ledger(tmp_path / "a.ledger").entries()
@@ -164,13 +167,14 @@ class TestDeclaredClasses:
         assert "the labels that occur in y are public" not in declared.assumptions
         assert found.epsilon(1e-6) == declared.epsilon(1e-6)
 
-    def test_a_strange_label_is_refused_before_anything_is_spent(
+    def test_a_strange_label_is_seen_only_after_the_price_is_spent(
         self, rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
     ) -> None:
         ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
-        with pytest.raises(ValueError, match="y holds 2, which is not among the declared"):
+        with pytest.raises(FitError) as caught:
             RashomonClassifier(classes=[0, 1], ledger=ledger).fit(rows, codes)
-        assert ledger.entries() == []
+        assert "y holds 2, which is not among the declared" in caught.value.detail
+        assert [entry.state for entry in ledger.entries()] == ["started"]
 
     @pytest.mark.parametrize(
         ("classes", "message"),

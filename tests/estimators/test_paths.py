@@ -44,7 +44,7 @@ def test_a_ledger_takes_the_whole_budget_of_a_path(tmp_path):
 def test_pure_privacy_is_refused_before_anything_is_spent(tmp_path):
     X, score = rows(50)
     ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
-    clf = RashomonClassifier(sampler="langevin", delta=0.0, ledger=ledger)
+    clf = RashomonClassifier(sampler="langevin", delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\)"):
         clf.fit(X, score > 0)
     assert ledger.entries() == []

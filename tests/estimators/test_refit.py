@@ -12,7 +12,7 @@ def test_a_refit_past_the_budget_keeps_the_old_models_and_their_classes(tmp_path
     y = (X[:, 0] > 0).astype(int)
     path = tmp_path / "data.ledger"
     Ledger.create(path, epsilon=1.2, delta=1e-6)
-    clf = RashomonClassifier(ledger=path, random_state=0).fit(X, y)
+    clf = RashomonClassifier(classes=[0, 1], ledger=path, random_state=0).fit(X, y)
     before = clf.predict(X)
     with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
         clf.fit(X, np.array(["a", "b"])[y])

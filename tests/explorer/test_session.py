@@ -224,7 +224,7 @@ def test_a_failed_draw_keeps_settings_and_earlier_figures(explorer, cancer, monk
 def test_show_a_fitted_pipeline(cancer, tmp_path):
     ledger = tmp_path / "mine.ledger"
     Ledger.create(ledger, epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, ledger=ledger)
+    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger)
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
     explorer = Explorer(pipeline, data=cancer, home=tmp_path)

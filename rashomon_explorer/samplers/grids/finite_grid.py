@@ -134,7 +134,13 @@ class FiniteGridSampler:
         """Each draw is η-bounded-range with η = β·osc, whatever ψ.
 
         No other certificate that a plan may have holds on a grid.
+
+        Raises
+        ------
+        SamplerError
+            If the plan has more than three parameters.
         """
+        _check_few(plan.p)
         return price(plan.eta, plan.n_draws, ledger=plan.ledger)
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
@@ -174,11 +180,7 @@ class FiniteGridSampler:
         >>> FiniteGridSampler(spacing=1.0).points(2, Ball(1.0)).T.tolist()
         [[-1.0, 0.0], [0.0, -1.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
         """
-        if p > max(_PER_RADIUS):
-            raise SamplerError(
-                f"a finite grid takes at most {max(_PER_RADIUS)} parameters, got {p} (an "
-                "intercept counts): use fewer columns or the 'exact' sampler"
-            )
+        _check_few(p)
         spacing = domain.radius / _PER_RADIUS[p] if self.spacing is None else self.spacing
         # A radius that is a multiple of the spacing may miss it by an ulp: the clip mends it.
         each_side = math.floor(domain.radius / spacing * (1 + 1e-12))
@@ -198,6 +200,14 @@ class FiniteGridSampler:
                 f"no multiple of spacing {spacing:.3g} lies in the domain: refine it"
             )
         return points
+
+
+def _check_few(p: int) -> None:
+    if p > max(_PER_RADIUS):
+        raise SamplerError(
+            f"a finite grid takes at most {max(_PER_RADIUS)} parameters, got {p} (an "
+            "intercept counts): use fewer columns or the 'exact' sampler"
+        )
 
 
 def _blocks(points: FloatArray, rows: int) -> Iterator[FloatArray]:

@@ -1,0 +1,105 @@
+"""A table that is known by its shape until its price is charged."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _get_feature_names, check_X_y
+
+FloatArray = NDArray[np.float64]
+
+
+class UnreadTable:
+    """Rows and targets of which only public things are looked at: shapes and column names.
+
+    What can be refused by them alone is refused when the table is made. Values are looked at in
+    :attr:`values`, and nowhere before.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Named in errors.
+    X, y : array-like
+    numeric : bool
+        Whether targets must be numbers.
+    charged : bool
+        Whether a ledger is given. Without one a table that has no shape is converted to find it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and features.
+    names : ndarray of str or None
+        Column names, where X has them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is sparse, or the shapes or column names cannot be used.
+
+    Examples
+    --------
+    >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
+    ) -> None:
+        if issparse(X):
+            raise TypeError("X is sparse, expected a dense table: use X.toarray()")
+        self._X, rows = _measured("X", X, 2, charged)
+        targets: tuple[int, ...] | None = None
+        self._y = y
+        if y is not None:
+            self._y, targets = _measured("y", y, 1, charged)
+        if len(rows) < 2:
+            raise ValueError(
+                f"Expected 2D array, got {len(rows)}D array instead, of shape {rows}. Reshape your "
+                "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+            )
+        self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
+        stand_ins = np.broadcast_to(0.0, rows), None if targets is None else np.zeros(targets)
+        check_X_y(*stand_ins, **{**self._options, "ensure_all_finite": False})
+        self.names = _get_feature_names(self._X)
+        self.shape: tuple[int, int] = (rows[0], rows[1])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Column names, or x0, x1, …."""
+        every = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
+        return [str(name) for name in every]
+
+    @cached_property
+    def values(self) -> tuple[FloatArray, NDArray[Any]]:
+        """Validated rows (n, n_features) and targets (n,); the first look at private values."""
+        rows, targets = check_X_y(self._X, self._y, **self._options)
+        return rows, targets
+
+
+def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
+    """Return the data and its shape."""
+    shape = _shape(data, depth)
+    if shape is None and charged:
+        raise TypeError(
+            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"array, a DataFrame or a list, got {type(data).__name__}"
+        )
+    if shape is None:
+        data = np.asarray(data)
+        shape = data.shape
+    return data, shape
+
+
+def _shape(data: Any, depth: int) -> tuple[int, ...] | None:
+    """Shape without a look at a value; ``depth`` lists within one another at most are measured."""
+    shape = getattr(data, "shape", None)
+    if shape is not None:
+        return tuple(map(int, shape))
+    if not isinstance(data, list | tuple):
+        return None
+    inner = _shape(data[0], depth - 1) if data and depth > 1 else None
+    return (len(data), *(inner or ()))

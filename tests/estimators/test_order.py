@@ -1,0 +1,292 @@
+"""With a ledger both estimators look at shapes, reserve, start, and only then at a value."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import BudgetExceededError, FitError
+from rashomon_explorer.privacy import pure
+
+LOOKS: list[str] = []
+
+
+class Trap:
+    """Raises at whatever could show a value; shape, names and types are public."""
+
+    open_to: frozenset[str] = frozenset({"shape", "__class__", "attrs", "leak"})
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in type(self).open_to:
+            return object.__getattribute__(self, name)
+        LOOKS.append(name)
+        raise AssertionError(f"{name} was read")
+
+    def _boom(self, *args: object, **options: object) -> Any:
+        LOOKS.append("special method")
+        raise AssertionError("a value was read")
+
+    __array__ = __getitem__ = __iter__ = __len__ = __bool__ = __eq__ = _boom  # type: ignore[assignment]
+    __repr__ = __str__ = __reduce__ = __copy__ = __deepcopy__ = _boom
+    __array_ufunc__ = __array_function__ = __array_interface__ = _boom
+    __hash__ = None  # type: ignore[assignment]
+
+
+class TrapArray(Trap):
+    """Like an array."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+
+
+class SubArray(np.ndarray):
+    """A true array that raises when numpy or anybody reads it."""
+
+    def _boom(self, *args: object, **options: object) -> Any:
+        LOOKS.append("special method")
+        raise AssertionError("a value was read")
+
+    __array__ = __getitem__ = __iter__ = __len__ = __bool__ = __array_ufunc__ = _boom  # type: ignore[assignment]
+    __array_function__ = __repr__ = __str__ = astype = copy = view = tolist = _boom  # type: ignore[assignment]
+    dtype = property(_boom)  # type: ignore[assignment]
+    flags = property(_boom)  # type: ignore[assignment]
+
+
+class _TrapPandas:
+    names: frozenset[str] = frozenset(
+        "values iloc loc iat at to_numpy dtypes dtype _values array items iterrows itertuples "
+        "__array__ __getitem__ __len__ __iter__ __dataframe__ astype copy isna apply describe "
+        "to_dict empty".split()
+    )
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _TrapPandas.names:
+            LOOKS.append(name)
+            raise AssertionError(f"{name} was read")
+        return super().__getattribute__(name)
+
+
+class TrapFrame(_TrapPandas, pd.DataFrame):
+    """A DataFrame whose values raise."""
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        LOOKS.append("__array__")
+        raise AssertionError("a value was read")
+
+    __getitem__ = __iter__ = __array__  # type: ignore[assignment]
+
+
+class TrapSeries(_TrapPandas, pd.Series):
+    """A Series whose values raise."""
+
+    shape = (40,)  # pandas' own looks at the values
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        LOOKS.append("__array__")
+        raise AssertionError("a value was read")
+
+    __getitem__ = __iter__ = __array__  # type: ignore[assignment]
+
+
+class TrapList(list[Any]):
+    """A list of rows: its own length and that of the first row may be known."""
+
+    def __iter__(self) -> Any:
+        LOOKS.append("__iter__")
+        raise AssertionError("a value was read")
+
+
+def good_X() -> Any:
+    return np.random.default_rng(0).uniform(-0.5, 0.5, (40, 2))
+
+
+def good_y() -> Any:
+    return (good_X()[:, 0] > 0).astype(int)
+
+
+def frame() -> Any:
+    return TrapFrame(good_X(), columns=["age", "debt"])
+
+
+TRAPS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "X like an array": lambda: (TrapArray(40, 2), good_y()),
+    "X an array": lambda: (good_X().view(SubArray), good_y()),
+    "X a frame": lambda: (frame(), good_y()),
+    "X lists": lambda: (TrapList([TrapList([0.0, 0.0]) for _ in range(40)]), good_y()),
+    "y like an array": lambda: (good_X(), TrapArray(40)),
+    "y an array": lambda: (good_X(), good_y().view(SubArray)),
+    "y a series": lambda: (good_X(), TrapSeries(good_y())),
+    "y a frame": lambda: (good_X(), TrapFrame({"label": good_y()})),
+    "y a list": lambda: (good_X(), TrapList(good_y().tolist())),
+    "both": lambda: (frame(), TrapSeries(good_y())),
+}
+KINDS: dict[str, Callable[..., Any]] = {
+    "classifier": lambda **options: RashomonClassifier(classes=(0, 1), **options),
+    "regressor": RashomonRegressor,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+every_trap = pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+@every_kind
+@every_trap
+class TestOrder:
+    def test_an_exhausted_ledger_refuses_without_a_look(
+        self, kind: Callable[..., Any], trap: Callable[[], tuple[Any, Any]], ledger: Ledger
+    ) -> None:
+        ledger.reserve(pure(1.0))
+        X, y = trap()
+        LOOKS.clear()
+        with pytest.raises(BudgetExceededError):
+            kind(epsilon=0.5, ledger=ledger).fit(X, y)
+        assert LOOKS == []
+        assert len(ledger.entries()) == 1
+
+    def test_the_first_look_comes_after_the_charge_has_started(
+        self, kind: Callable[..., Any], trap: Callable[[], tuple[Any, Any]], ledger: Ledger
+    ) -> None:
+        X, y = trap()
+        LOOKS.clear()
+        with pytest.raises(FitError):
+            kind(epsilon=0.5, ledger=ledger).fit(X, y)
+        assert LOOKS != []
+        assert [entry.state for entry in ledger.entries()] == ["started"]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ((40,), (40,), "Expected 2D array, got 1D array"),
+        ((40, 2, 2), (40,), "dim 3"),
+        ((40, 2), (39,), r"inconsistent numbers of samples: \[40, 39\]"),
+        ((40, 2), (40, 2), r"1d array.* shape \(40, 2\)"),
+        ((40, 2), None, "requires y to be passed|target y is None"),
+        ((0, 2), (0,), "0 sample"),
+        ((40, 0), (40,), "0 feature"),
+        ((), (40,), "Expected 2D array, got 0D array"),
+    ],
+)
+def test_shapes_alone_are_refused_for_nothing(
+    kind: Callable[..., Any],
+    X: tuple[int, ...],
+    y: tuple[int, ...] | None,
+    message: str,
+    ledger: Ledger,
+) -> None:
+    rows, targets = TrapArray(*X), None if y is None else TrapArray(*y)
+    LOOKS.clear()
+    with pytest.raises(ValueError, match=message) as caught:
+        kind(epsilon=0.5, ledger=ledger).fit(rows, targets)
+    assert not isinstance(caught.value, FitError)
+    assert LOOKS == [] and ledger.entries() == []
+
+
+def test_parameters_alone_are_refused_for_nothing(ledger: Ledger) -> None:
+    X, y = TrapArray(40, 4), TrapArray(40)
+    LOOKS.clear()
+    for make, error, message in (
+        (lambda: RashomonClassifier(ledger=ledger), ValueError, "classes must be declared"),
+        (lambda: RashomonClassifier(classes=[0], ledger=ledger), ValueError, "at least two labels"),
+        (lambda: RashomonRegressor(target_bounds=(1, 0), ledger=ledger), ValueError, "low < high"),
+        (
+            lambda: RashomonRegressor(sampler="finite_grid", ledger=ledger),
+            RuntimeError,
+            "at most 3 parameters, got 5",
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            make().fit(X, y)
+    assert LOOKS == [] and ledger.entries() == []
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_what_cannot_be_measured_is_not_converted_under_a_ledger(name: str, ledger: Ledger) -> None:
+    class Opaque:
+        def __array__(self, *args: Any, **options: Any) -> Any:
+            LOOKS.append("__array__")
+            return good_X() if name == "X" else good_y()
+
+    given = {"X": good_X(), "y": good_y()} | {name: Opaque()}
+    LOOKS.clear()
+    model = RashomonClassifier(classes=(0, 1), epsilon=0.5, ledger=ledger)
+    with pytest.raises(TypeError, match=f"{name} has no shape"):
+        model.fit(**given)
+    assert LOOKS == [] and ledger.entries() == []
+    assert model.set_params(ledger=None, epsilon=20.0).fit(**given).n_features_in_ == 2
+
+
+def rows_that_fail() -> dict[str, tuple[Any, Any, str]]:
+    nan, infinite, text = good_X(), good_X(), good_X().astype(object)
+    nan[5, 1], infinite[5, 1], text[5, 1] = np.nan, np.inf, "HIV"
+    label = good_y().astype(object)
+    label[3] = "HIV"
+    return {
+        "NaN": (nan, good_y(), "NaN"),
+        "infinity": (infinite, good_y(), "infinity"),
+        "text": (text, good_y(), "HIV"),
+        "label": (good_X(), label, "HIV|unknown|Unknown|could not convert"),
+        "ragged": ([[0.0, 0.0]] * 39 + [[0.0]], good_y(), "inhomogeneous"),
+    }
+
+
+@every_kind
+def test_every_failure_by_rows_is_one_error(kind: Callable[..., Any], ledger: Ledger) -> None:
+    """NaN, infinity, text and labels give the same words, and nothing is chained to them."""
+    said = set()
+    for name, (X, y, detail) in rows_that_fail().items():
+        with pytest.raises(FitError, match="price stays spent") as caught:
+            kind(epsilon=0.1, ledger=ledger).fit(X, y)
+        error = caught.value
+        said.add((str(error), repr(error), error.args, error.__cause__, error.__context__))
+        assert "HIV" not in repr(error) and pytest.approx(1) == 1, name
+        assert any(part in error.detail for part in detail.split("|")), error.detail
+    assert len(said) == 1
+    assert [entry.state for entry in ledger.entries()] == ["started"] * 5
+
+
+def test_without_a_ledger_the_curator_sees_the_reason() -> None:
+    nan = good_X()
+    nan[0, 0] = np.nan
+    for sampler in ("exact", "hit_and_run"):
+        with pytest.raises(ValueError, match="Input X contains NaN") as caught:
+            RashomonClassifier(classes=(0, 1), sampler=sampler).fit(nan, good_y())
+        assert not isinstance(caught.value, FitError)
+
+
+def test_memory_that_runs_out_is_not_the_rows(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("rashomon_explorer.estimators.base.Problem", full)
+    with pytest.raises(MemoryError):
+        RashomonRegressor(epsilon=0.5, ledger=ledger).fit(good_X(), good_y())
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+
+
+def test_a_failed_refit_leaves_the_fitted_estimator_as_it_was(tmp_path: Path) -> None:
+    names = pd.DataFrame(good_X(), columns=["age", "debt"])
+    path = tmp_path / "other.ledger"
+    Ledger.create(path, epsilon=50.0, delta=1e-6)
+    model = RashomonRegressor(epsilon=20.0, ledger=path).fit(names, good_y())
+    before = model.predict(names)
+    with pytest.raises(FitError):
+        model.fit(np.full((40, 3), np.nan), good_y())
+    assert model.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["age", "debt"]
+    assert np.array_equal(model.predict(names), before)
+    model.fit(good_X(), good_y())
+    assert not hasattr(model, "feature_names_in_")
+    assert model.rashomon_set_.feature_names == ("x0", "x1", "intercept")
