@@ -1,5 +1,8 @@
 """What the page says about a draw: refused, under way, done."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.engine import DrawJob
@@ -77,3 +80,35 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
     account = state.account
     left = what_is_left(account.left)
     return f"{told} Spent so far: {price(account.spent)}, left: ε = {left}."
+
+
+def stale(state: ExplorerState) -> str:
+    """Say which settings moved since the draws on screen were made.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Settings now, and those of the draws.
+
+    Returns
+    -------
+    str
+        A sentence, empty while the figures show what the sliders say.
+    """
+    drawn, now = state.drawn_settings, state.settings()
+    moved = [name for name in drawn if drawn[name] != now[name]]
+    if state.rashomon_set is None or not moved:
+        return ""
+    before, after = (", ".join(_setting(name, values) for name in moved) for values in (drawn, now))
+    return (
+        f"The figures still show the draws made with {before}. The sliders now say {after}: "
+        "plan and price follow them, the figures only after the next draw."
+    )
+
+
+def _setting(name: str, values: Mapping[str, Any]) -> str:
+    value = values[name]
+    return f"{_SYMBOLS.get(name, name)} = {value if isinstance(value, str) else number(value)}"
+
+
+_SYMBOLS = {"psi": "ψ", "epsilon": "ε", "delta": "δ", "n_draws": "draws"}

@@ -89,6 +89,17 @@ def as_probabilities(values: ArrayLike) -> FloatArray:
     return array
 
 
+def only_labels(scores: FloatArray) -> bool:
+    """Whether all scores are 0 or 1: certain labels, whose spread is that of labels.
+
+    Examples
+    --------
+    >>> only_labels(np.array([[0.0, 1.0]])), only_labels(np.array([[0.0, 0.9]]))
+    (True, False)
+    """
+    return bool(((scores == 0) | (scores == 1)).all())
+
+
 def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
     """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores.
 

@@ -17,6 +17,7 @@ from rashomon_explorer.plots.importance import (
     plot_importance_cloud,
     plot_importance_distribution,
 )
+from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
@@ -24,7 +25,6 @@ from rashomon_explorer.plots.ranges import plot_ranges
 from rashomon_explorer.plots.released import plot_released
 from rashomon_explorer.plots.spread import (
     plot_coefficient_spread,
-    plot_importance,
     plot_released_spread,
 )
 from rashomon_explorer.plots.theme import empty_figure

@@ -1,12 +1,15 @@
 """Two coefficients of every draw, as a cloud: the curator's and the one that may be released."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
-from rashomon_explorer.plots.text import number, price, short_name
+from rashomon_explorer.plots.counted import of_all_draws
+from rashomon_explorer.plots.text import number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
     BLUE,
     LOSS_SCALE,
@@ -55,7 +58,8 @@ def plot_coefficients(
     rashomon_set = need_curator(rashomon_set, "plot_coefficients")
     first, second = _axes(rashomon_set, x, y)
     excess = np.asarray(rashomon_set.excess, dtype=np.float32)
-    figure, kept = _cloud(rashomon_set, first, second, "colour and × read private rows")
+    inside = _inside(rashomon_set)
+    figure, kept = _cloud(rashomon_set, first, second, _told(inside))
     top = max(float(excess.max(initial=0.0)), float(rashomon_set.psi))
     figure.add_trace(_dots(rashomon_set, kept, first, second, highlight))
     figure.data[0].marker.update(
@@ -77,6 +81,7 @@ def plot_coefficients(
         hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
         "<extra></extra>",
     )
+    figure.data[0].marker.symbol = np.where(inside[kept], "circle", "circle-open")
     best = rashomon_set.best
     figure.add_scatter(
         x=[best[first]],
@@ -119,7 +124,7 @@ def plot_released_coefficients(
     """
     released = need_release(released, "plot_released_coefficients")
     first, second = _axes(released, x, y)
-    figure, kept = _cloud(released, first, second, "")
+    figure, kept = _cloud(released, first, second, of_all_draws(released))
     figure.add_trace(_dots(released, kept, first, second, ()))
     figure.data[0].update(
         marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
@@ -205,12 +210,24 @@ def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tu
     return feature_index(names, x or by_default[0]), feature_index(names, y or by_default[1])
 
 
+def _inside(models: RashomonSet) -> NDArray[np.bool_]:
+    """Mark the draws inside; others' models of unknown loss are all taken in."""
+    if models.n_draws and math.isnan(models.least):
+        return np.ones(models.n_draws, dtype=bool)
+    return np.asarray(models.losses <= models.least + models.psi)
+
+
+def _told(inside: NDArray[np.bool_]) -> str:
+    hollow = "" if inside.all() else f"hollow: the {int((~inside).sum()):,} outside ψ"
+    return " · ".join(filter(None, [hollow, "colour and × read private rows"]))
+
+
 def _cloud(
     models: RashomonSet | ReleasedSet, first: int, second: int, remark: str
 ) -> tuple[go.Figure, np.ndarray]:
     names = [short_name(name) for name in models.parameter_names]
     kept, note = shown_points(models.n_draws)
-    told = " · ".join(filter(None, ["one dot a draw", remark, note]))
+    told = " · ".join(filter(None, [plural(models.n_draws, "draw"), remark, note]))
     figure = new_figure("Two coefficients, one dot per model", told)
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},

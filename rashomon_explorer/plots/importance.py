@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
 from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import (
@@ -28,6 +29,7 @@ from rashomon_explorer.rashomon_set import RashomonSet
 MOST_IN_CLOUD = 4
 """Features that a cloud shows at most, the most widely spread first."""
 
+_CLOUD = "What the models rely on, feature against feature"
 _MOST_CURVES = len(CATEGORIES)
 _STEPS = 200
 _UNITS = {
@@ -66,7 +68,8 @@ def plot_importance_cloud(
     Returns
     -------
     plotly.graph_objects.Figure
-        A matrix of scatter plots, coloured by excess loss.
+        A matrix of scatter plots, coloured by excess loss; a dot for every draw inside the set.
+        Without any it says what to do.
 
     Raises
     ------
@@ -76,8 +79,11 @@ def plot_importance_cloud(
         If fewer than two features are shown, or as :func:`importance_cloud`.
     """
     rashomon_set = need_curator(rashomon_set, "plot_importance_cloud")
+    counts = counted(rashomon_set)
+    if counts.nobody:
+        return nobody_inside(_CLOUD, rashomon_set)
     options = {"random_state": 0} if measure == "permutation" else {}
-    cloud = importance_cloud(rashomon_set, X, y, measure=measure, features=features, **options)
+    cloud = importance_cloud(counts.models, X, y, measure=measure, features=features, **options)
     if cloud.shape[1] < 2:
         raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
     shown = cloud.columns
@@ -86,9 +92,9 @@ def plot_importance_cloud(
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
     kept, note = shown_points(len(cloud))
     cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
-    told = " · ".join(filter(None, ["one dot a draw", _UNITS.get(measure, measure), cut, note]))
-    figure = new_figure("What the models rely on, feature against feature", told, height=480)
-    figure.add_trace(_matrix(rashomon_set, cloud[shown].iloc[kept], kept, highlight))
+    told = " · ".join(filter(None, [counts.words, _UNITS.get(measure, measure), cut, note]))
+    figure = new_figure(_CLOUD, told, height=480)
+    figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
@@ -199,9 +205,10 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
 
 
 def _matrix(
-    models: RashomonSet, cloud: pd.DataFrame, kept: np.ndarray, highlight: Sequence[int]
+    counts: Counted, cloud: pd.DataFrame, kept: np.ndarray, highlight: Sequence[int]
 ) -> go.Splom:
-    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
+    models, draws = counts.models, counts.places[kept]
+    chosen = np.isin(draws, np.asarray(highlight, dtype=int))
     excess = np.asarray(models.excess, dtype=np.float32)[kept]
     return go.Splom(
         name="draw",
@@ -209,7 +216,7 @@ def _matrix(
             {"label": label, "values": cloud[name].to_numpy(np.float32)}
             for name, label in zip(cloud, short_names(cloud), strict=True)
         ],
-        customdata=kept,
+        customdata=draws,
         diagonal={"visible": False},
         showupperhalf=False,
         marker={

@@ -99,7 +99,8 @@ def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> 
 
 
 def _found(rashomon_set: RashomonSet, note: str) -> str:
-    inside = f"hit rate {percent(rashomon_set.hit_rate)} of {rashomon_set.n_draws:,} draws"
+    n_draws, rate = rashomon_set.n_draws, rashomon_set.hit_rate
+    inside = f"hit rate {percent(rate)}: {round(rate * n_draws):,} of {n_draws:,} draws inside"
     # The promise is one of all draws together: not of a choice of them, nor of others' models.
     drawn = isinstance(rashomon_set, RashomonSet) and rashomon_set.as_drawn
     promised = f"guaranteed {at_least(rashomon_set.plan.hit_rate_bound)}" if drawn else ""

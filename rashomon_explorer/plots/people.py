@@ -1,9 +1,11 @@
 """Who is affected: how differently the models of the set treat each person."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
@@ -14,8 +16,10 @@ from rashomon_explorer.measures import (
     discrepancy,
     viable_prediction_range,
 )
+from rashomon_explorer.measures.checks import only_labels
 from rashomon_explorer.plots._checks import need_curator
-from rashomon_explorer.plots.text import number, percent, short_name
+from rashomon_explorer.plots.counted import Counted, counted, need_inside, nobody_inside
+from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,
@@ -25,9 +29,15 @@ from rashomon_explorer.plots.theme import (
     new_figure,
 )
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set.links import likeliest
 
+MOST_GROUPS = 8
+"""More groups than this are left to the table, the largest first; the figure says so."""
+
+_TITLE = "Who is affected"
 _BINS = 120
-_MOST_GROUPS = 8
+# Vermillion marks the best model: no group has its colour, and the dash tells the rest apart.
+_LINES = [(colour, dash) for dash, colour in product(("solid", "dot"), CATEGORIES[:-1])]
 _MOST_PREDICTIONS = 4_000_000
 _FEWEST_ROWS = 2_000
 
@@ -38,6 +48,8 @@ class Multiplicity:
 
     Attributes
     ----------
+    n_models : int
+        Models that count: those inside the set.
     n_rows : int
         Rows there are.
     rows : ndarray of shape (n_read,)
@@ -48,13 +60,16 @@ class Multiplicity:
     best : ndarray of shape (n_read,)
         The best model's score.
     ambiguous : ndarray of shape (n_read,)
-        Rows that at least one draw labels otherwise than the best model; empty for a regression.
+        Rows that at least one model labels otherwise than the best one; empty for a regression.
     ambiguity, discrepancy, disagreement : float
         Shares of rows; not a number for a regression.
     n_classes : int
         0 for a regression.
+    of_labels : bool
+        Whether all scores are 0 or 1, so that ranges are of labels and not of probabilities.
     """
 
+    n_models: int
     n_rows: int
     rows: NDArray[np.intp]
     low: NDArray[np.float64]
@@ -65,6 +80,7 @@ class Multiplicity:
     discrepancy: float
     disagreement: float
     n_classes: int
+    of_labels: bool
 
     @property
     def width(self) -> NDArray[np.float64]:
@@ -74,6 +90,9 @@ class Multiplicity:
 
 def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
     """Measure what the models of a set disagree about on some rows.
+
+    Models outside the set do not count: what they say is the mechanism's and not the set's. Where
+    losses are not known, all models do.
 
     Parameters
     ----------
@@ -86,37 +105,49 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
     -------
     Multiplicity
         Ranges of every row read, and the shares.
+
+    Raises
+    ------
+    ValueError
+        If no model lies inside the set.
     """
+    models = need_inside(counted(rashomon_set), rashomon_set)
     X = np.asarray(X, dtype=float)
     n_rows = len(X)
-    rows = _rows_to_read(n_rows, rashomon_set.n_draws)
+    rows = _rows_to_read(n_rows, models.n_draws)
     X = X[rows]
-    scores, best = rashomon_set.scores(X), rashomon_set.best_scores(X)
+    scores, best = models.scores(X), models.best_scores(X)
     chosen = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    labels = likeliest(scores) if models.task == "classification" else None
     if best.ndim == 2:
         each = np.arange(len(X))
         scores, best = scores[:, each, chosen], best[each, chosen]
     ranges = viable_prediction_range(scores)
-    low, high = ranges[:, 0], ranges[:, 1]
-    if rashomon_set.task != "classification":
-        missing = float("nan")
+    common = {
+        "n_models": models.n_draws,
+        "n_rows": n_rows,
+        "rows": rows,
+        "low": ranges[:, 0],
+        "high": ranges[:, 1],
+        "best": best,
+        "n_classes": models.n_classes,
+        "of_labels": labels is not None and only_labels(scores),
+    }
+    return Multiplicity(**common, **_shares(labels, chosen))
+
+
+def _shares(labels: NDArray[np.int_] | None, chosen: NDArray[np.int_]) -> dict[str, Any]:
+    """Rows on which labels differ from the best model's; a regression has none."""
+    nan = float("nan")
+    if labels is None:
         nobody = np.zeros(0, dtype=bool)
-        return Multiplicity(n_rows, rows, low, high, best, nobody, missing, missing, missing, 0)
-    labels = rashomon_set.labels(X)
-    ambiguous = (labels != chosen).any(axis=0)
-    differing = float(disagreement(labels)) if len(labels) > 1 else float("nan")
-    return Multiplicity(
-        n_rows,
-        rows,
-        low,
-        high,
-        best,
-        ambiguous,
-        float(ambiguity(labels, chosen)),
-        float(discrepancy(labels, chosen)),
-        differing,
-        rashomon_set.n_classes,
-    )
+        return {"ambiguous": nobody, "ambiguity": nan, "discrepancy": nan, "disagreement": nan}
+    return {
+        "ambiguous": (labels != chosen).any(axis=0),
+        "ambiguity": float(ambiguity(labels, chosen)),
+        "discrepancy": float(discrepancy(labels, chosen)),
+        "disagreement": float(disagreement(labels)) if len(labels) > 1 else nan,
+    }
 
 
 def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
@@ -127,6 +158,8 @@ def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
 
 
 def _score(found: Multiplicity) -> str:
+    if found.of_labels:
+        return "predicted label, 0 or 1"
     if found.n_classes > 2:
         return "probability of the best model's class"
     return "predicted probability" if found.n_classes else "prediction"
@@ -161,7 +194,7 @@ def plot_people(
     -------
     plotly.graph_objects.Figure
         Left, the range of predictions from the lowest person to the highest; right, how many people
-        have a wide one.
+        have a wide one. Only models inside the set count; without any the figure says what to do.
 
     Raises
     ------
@@ -169,12 +202,20 @@ def plot_people(
         If given a `ReleasedSet`: this figure reads private rows.
     """
     rashomon_set = need_curator(rashomon_set, "plot_people")
+    kept = counted(rashomon_set)
+    if kept.nobody:
+        return nobody_inside(_TITLE, rashomon_set)
     found = multiplicity(rashomon_set, X)
+    split = members(found, groups)
     figure = make_subplots(
-        rows=1, cols=2, column_widths=[0.62, 0.38], horizontal_spacing=0.19, figure=_frame(found)
+        rows=1,
+        cols=2,
+        column_widths=[0.62, 0.38],
+        horizontal_spacing=0.19,
+        figure=_frame(found, kept, len(split)),
     )
-    _add_band(figure, found)
-    _add_widths(figure, found, groups, group_name)
+    _add_band(figure, found, kept.span)
+    _add_widths(figure, found, split[:MOST_GROUPS], "" if groups is None else group_name)
     figure.update_layout(
         xaxis={
             "title": f"{_people(found)}, sorted",
@@ -189,7 +230,7 @@ def plot_people(
     return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
 
 
-def _frame(found: Multiplicity) -> go.Figure:
+def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
     if found.ambiguous.size:
         parts = [
             f"ambiguity {percent(found.ambiguity)}",
@@ -201,10 +242,14 @@ def _frame(found: Multiplicity) -> go.Figure:
             f"median range {number(float(np.median(found.width)))}",
             f"widest {number(float(found.width.max(initial=0.0)))}",
         ]
-    return new_figure("Who is affected", " · ".join(parts))
+    of_labels = "scores are labels" if found.of_labels else ""
+    cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
+    told = [kept.words, of_labels, cut if n_groups > MOST_GROUPS else ""]
+    measured = f"{' · '.join(parts)}<br>{' · '.join(filter(None, told))}"
+    return new_figure(_TITLE, measured, height=376).update_layout(margin={"t": 100})
 
 
-def _add_band(figure: go.Figure, found: Multiplicity) -> None:
+def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
     order = np.argsort(found.best, kind="stable")
     chunks = np.array_split(order, min(_BINS, len(order)))
     share = 100 * (np.cumsum([len(c) for c in chunks]) - [len(c) / 2 for c in chunks]) / len(order)
@@ -223,7 +268,7 @@ def _add_band(figure: go.Figure, found: Multiplicity) -> None:
         **flat | {"showlegend": True},
         fill="tonexty",
         fillcolor="rgba(0,114,178,0.35)",
-        name="range over the draws",
+        name=f"range over {span}",
     )
     words = [""] * len(share)
     if found.n_classes:
@@ -256,12 +301,17 @@ def _add_band(figure: go.Figure, found: Multiplicity) -> None:
 
 
 def _add_widths(
-    figure: go.Figure, found: Multiplicity, groups: ArrayLike | None, group_name: str
+    figure: go.Figure,
+    found: Multiplicity,
+    split: list[tuple[str, NDArray[np.bool_]]],
+    group_name: str,
 ) -> None:
     end = float(found.width.max(initial=0.0)) or 1.0
     edges = np.linspace(0, end, 21)
     middles = (edges[:-1] + edges[1:]) / 2
-    for colour, (name, chosen) in zip(CATEGORIES * 2, members(found, groups), strict=False):
+    (whole,) = short_names([group_name])
+    labels = short_names([name for name, _ in split])
+    for (colour, dash), label, (_, chosen) in zip(_LINES, labels, split, strict=False):
         counts, _ = np.histogram(found.width[chosen], edges)
         share = 100 * counts / max(1, chosen.sum())
         told = (
@@ -269,17 +319,17 @@ def _add_widths(
             if found.ambiguous.size and chosen.any()
             else ""
         )
-        alone = groups is None
+        alone = not group_name
         figure.add_scatter(
             x=middles,
             y=share.astype(np.float32),
             mode="lines",
-            line={"shape": "hvh", "color": BLUE if alone else colour, "width": 1.8},
+            line={"shape": "hvh", "color": BLUE if alone else colour, "width": 1.8, "dash": dash},
             fill="tozeroy" if alone else None,
             fillcolor="rgba(86,180,233,0.35)" if alone else None,
-            name=name if alone else f"{short_name(group_name)} {short_name(name)}",
+            name=label if alone else f"{whole} {label}",
             showlegend=not alone,
-            hovertemplate=f"{short_name(name)}: %{{y:.1f}}% of {chosen.sum():,} people have a "
+            hovertemplate=f"{label}: %{{y:.1f}}% of {chosen.sum():,} people have a "
             f"range near %{{x:.3f}}{told}<extra></extra>",
             row=1,
             col=2,
@@ -294,16 +344,33 @@ def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, ND
     found : Multiplicity
         The rows.
     groups : array-like of shape (n_rows,), optional
-        The attribute; everyone is one group without it.
+        The attribute, of values of any types; everyone is one group without it.
 
     Returns
     -------
     list of (str, ndarray)
-        At most eight names and masks.
+        All groups, each with a name of its own, and their masks. Rows without a value are a group.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value a row.
     """
     if groups is None:
         return [("everyone", np.ones(len(found.low), dtype=bool))]
-    values = np.asarray(groups)[found.rows]
-    labels, counts = np.unique(values, return_counts=True)
-    largest = labels[np.argsort(-counts, kind="stable")][:_MOST_GROUPS]
-    return [(str(label), values == label) for label in largest]
+    values = pd.Series(np.asarray(groups, dtype=object))
+    if len(values) != found.n_rows:
+        raise ValueError(f"groups must hold one value for each of {found.n_rows} rows")
+    codes, labels = pd.factorize(values.iloc[found.rows], use_na_sentinel=False)
+    counts, names = np.bincount(codes, minlength=len(labels)), _names(labels.tolist())
+    order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
+    return [(names[code], codes == code) for code in order]
+
+
+def _names(labels: list[Any]) -> list[str]:
+    """Write labels so that no two are alike: 1 and "1" are two groups."""
+    plain = ["no value" if pd.isna(label) else str(label) for label in labels]
+    return [
+        name if plain.count(name) == 1 else repr(label)
+        for name, label in zip(plain, labels, strict=True)
+    ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.nested_bars import nested_bars
-from rashomon_explorer.plots.spread import MOST_FEATURES
+from rashomon_explorer.plots.range_bars import MOST_FEATURES
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet

@@ -48,7 +48,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     figure = new_figure(
         "Released aggregates",
         f"{percent(confidence, 'down')} intervals, noise included · "
-        f"{plural(released.n_rows, 'row')}, {plural(released.n_draws, 'draw')}",
+        f"{plural(released.n_rows, 'row')}, of all {plural(released.n_draws, 'draw')}, inside the "
+        "set or not",
         height=inner + 136,
     )
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)

@@ -5,13 +5,15 @@ from itertools import accumulate
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
-from rashomon_explorer.plots.people import members, multiplicity
-from rashomon_explorer.plots.spread import importance_ranges, importances
+from rashomon_explorer.plots.counted import counted, need_inside
+from rashomon_explorer.plots.importances import importance_ranges, importances
+from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.privacy import LedgerEntry, Plan, running_epsilon
 from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -45,9 +47,10 @@ def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
     shown = frame.copy()
     for name, side in frame.attrs.get("rounding", {}).items():
         if name == frame.index.name:
-            shown.index = frame.index.map(_ROUNDED[side])
+            shown.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
         else:
-            shown[name] = frame[name].map(_ROUNDED[side])
+            # By place: the labels of the index may be other numbers by now.
+            shown[name] = frame[name].map(_ROUNDED[side]).to_numpy()
     return shown
 
 
@@ -91,13 +94,36 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     return pd.DataFrame(models.coef, columns=list(models.parameter_names), index=index)
 
 
+def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
+    """List the spread of every coefficient.
+
+    Parameters
+    ----------
+    models : RashomonSet or ReleasedSet
+        Of a curator's set the draws inside count; of a release, where no one can tell, all.
+
+    Returns
+    -------
+    DataFrame
+        One row a coefficient.
+
+    Raises
+    ------
+    ValueError
+        If no draw of a curator's set lies inside.
+    """
+    if isinstance(models, ReleasedSet):
+        return coefficient_spread(models)
+    return coefficient_spread(need_inside(counted(models), models))
+
+
 def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> pd.DataFrame:
     """List the spread of every feature's permutation importance.
 
     Parameters
     ----------
     rashomon_set : RashomonSet
-        The draws (curator only).
+        The draws (curator only), of which those inside count.
     X, y : array-like
         Private rows, scaled as the draws were fitted, and their targets.
 
@@ -105,9 +131,14 @@ def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> p
     -------
     DataFrame
         One row a feature.
+
+    Raises
+    ------
+    ValueError
+        If no draw lies inside.
     """
-    values, _ = importances(rashomon_set, X, y)
-    return importance_ranges(rashomon_set, values)
+    values, _ = importances(need_inside(counted(rashomon_set), rashomon_set), X, y)
+    return importance_ranges(values)
 
 
 def people_table(
@@ -118,7 +149,7 @@ def people_table(
     Parameters
     ----------
     rashomon_set : RashomonSet
-        The draws (curator only).
+        The draws (curator only), of which those inside count.
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted.
     groups : array-like of shape (n_rows,), optional
@@ -127,20 +158,30 @@ def people_table(
     Returns
     -------
     DataFrame
-        One row a group: people, median and 95 % width, ambiguity for a classification.
+        One row a group, however many there are: people, median and 95 % width, ambiguity for a
+        classification.
+
+    Raises
+    ------
+    ValueError
+        If no draw lies inside.
     """
     found = multiplicity(rashomon_set, X)
-    rows = {}
-    for name, chosen in members(found, groups):
-        width = found.width[chosen]
-        rows[name] = {
-            "people": int(chosen.sum()),
-            "median width": float(np.median(width)),
-            "95 % width": float(np.quantile(width, 0.95)),
-        }
-        if found.ambiguous.size:
-            rows[name]["ambiguity"] = float(found.ambiguous[chosen].mean())
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("group")
+    split = members(found, groups)
+    rows = [_of_group(found, chosen) for _, chosen in split]
+    return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
+
+
+def _of_group(found: Multiplicity, chosen: NDArray[np.bool_]) -> dict[str, float]:
+    width = found.width[chosen]
+    row = {
+        "people": int(chosen.sum()),
+        "median width": float(np.median(width)),
+        "95 % width": float(np.quantile(width, 0.95)),
+    }
+    if found.ambiguous.size:
+        row["ambiguity"] = float(found.ambiguous[chosen].mean())
+    return row
 
 
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:

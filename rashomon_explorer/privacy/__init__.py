@@ -40,6 +40,7 @@ from rashomon_explorer.privacy.hit_rate import (
     beta_for_hit_rate,
     expected_excess_bound,
     guaranteed_hit_rate,
+    sharp_excess_bound,
 )
 from rashomon_explorer.privacy.ledger import Ledger
 from rashomon_explorer.privacy.options import Option, pareto_table, plan_options
@@ -116,5 +117,6 @@ __all__ = [
     "sgd_composition",
     "sgd_convex",
     "sgd_strongly_convex",
+    "sharp_excess_bound",
     "zcdp",
 ]

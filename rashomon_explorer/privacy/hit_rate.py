@@ -64,6 +64,33 @@ def expected_excess_bound(p: int, beta: float, psi: float) -> float:
     return p / beta + psi if beta > 0 else math.inf
 
 
+def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
+    """Upper bound of a draw's expected excess loss that the cone attains, for convex losses.
+
+    p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`: never more than
+    :func:`expected_excess_bound`, and what a plan promises (own derivation, docs/theory.md §8).
+
+    Parameters
+    ----------
+    p : int
+    beta : float
+    psi : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(sharp_excess_bound(p=10, beta=4000.0, psi=0.02), 4)
+    0.0184
+    """
+    if beta <= 0:
+        return math.inf
+    within = guaranteed_hit_rate(p, beta, psi) if psi > 0 else 0.0
+    return p / beta + psi * p / (p + 1) * within
+
+
 def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
     """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much.
 

@@ -10,8 +10,8 @@ from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.hit_rate import (
     beta_for_hit_rate,
-    expected_excess_bound,
     guaranteed_hit_rate,
+    sharp_excess_bound,
 )
 from rashomon_explorer.privacy.pricing import PriceList, affordable_eta, price
 from rashomon_explorer.privacy.rounding import rounded_up
@@ -198,7 +198,7 @@ def plan(
         beta=beta,
         oscillation=constants.priced_osc,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
-        excess_bound=expected_excess_bound(p, beta, psi),
+        excess_bound=sharp_excess_bound(p, beta, psi),
         guarantee=guarantee,
         certificate=name,
         ledger=ledger,

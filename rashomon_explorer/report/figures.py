@@ -58,27 +58,6 @@ def json_for_script(values: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def of_members(figure: go.Figure, *, guaranteed: bool) -> go.Figure:
-    """Say of a figure of the models within ψ whether the draws carry a guarantee.
-
-    To choose them read rows, so that a figure of them says "no guarantee". That is true of the
-    choice and would be misread as said of the draws.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    guaranteed : bool
-        Whether the draws that were chosen from do.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
-    figure.layout.shapes = [shape for shape in figure.layout.shapes if shape.name != "band"]
-    return curator_band(figure, guaranteed=guaranteed)
-
-
 def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
     """Least type II error of any test between neighbours, at a few type I errors.
 

@@ -213,7 +213,17 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     view.clicked = {"id": 3, "at": 1}
     view.clicked = {"id": 5, "at": 2}
     assert explorer.state.selection == (3, 5)
-    assert "draw 3" in explorer.selection_panel.table.value
+    table = explorer.selection_panel.table
+    assert "draw 3" in table.value
+    models = explorer.rashomon_set
+    outside = sum(models.excess[[3, 5]] > models.psi)
+    assert table.value.count("outside ψ") == outside
+    explorer.state.view = "release"
+    assert "outside" not in table.value
+    explorer.state.view = "curator"
+    explorer.state.selection = tuple(range(15))
+    assert "12 of 15 selected models shown" in table.value
+    explorer.state.selection = (3, 5)
     view.clicked = {"id": 3, "at": 3}
     assert explorer.state.selection == (5,)
     view.selected = [{"id": 1}, {"id": 2}, {"id": None}, {"id": 999}]
@@ -222,6 +232,40 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     assert any(trace["name"] == "draw" for trace in ringed)
     explorer.selection_panel.clear.click()
     assert explorer.selection_panel.widget.layout.display == "none"
+    assert explorer.state.alert is None
+
+
+def test_figures_that_sliders_have_left_behind_say_so(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.state.psi = 0.05
+    stale = explorer.numbers_panel.stale
+    assert stale.value == ""  # nothing was drawn yet
+    explorer.draw()
+    assert stale.value == ""
+    explorer.state.psi, explorer.state.epsilon = 0.1, 3.0
+    assert "made with ψ = 0.05, ε = 4." in stale.value
+    assert "now say ψ = 0.1, ε = 3:" in stale.value
+    assert stale.layout.display is None
+    explorer.state.psi, explorer.state.epsilon = 0.05, 4.0
+    assert stale.value == "" and stale.layout.display == "none"
+
+
+def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    models = explorer.rashomon_set
+    assert models.hit_rate == 0  # as the plan said: at this price nothing is promised
+    assert "0 of 20 inside ψ" in explorer.numbers_panel.facts.value
+    for name in ("people", "importance"):
+        card = explorer.cards[name]
+        assert not card.view.figure["data"]
+        assert "None of 20 draws lies inside" in str(card.view.figure["layout"])
+        assert card._table_button.disabled
+        assert any(name in line for line in card.lines)
+    explorer.state.view = "release"
+    explorer.cards["importance"]._what.value = "coef"
+    title = str(explorer.cards["importance"].view.figure["layout"])
+    assert "of all 20 draws (promised hit rate" in title and "inside ψ" not in title
     assert explorer.state.alert is None
 
 

@@ -30,13 +30,15 @@ def table(rows):
 
 
 def test_the_cloud_is_the_measured_one_and_a_release_cannot_make_it(models, rows):
-    figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[3])
-    cloud = importance_cloud(models, rows.X, rows.y)
+    outside, inside = models.excess.argmax(), models.excess.argmin()
+    figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[outside, inside])
+    cloud = importance_cloud(models.inside(), rows.X, rows.y)
     shown = {dimension.label: dimension.values for dimension in figure.data[0].dimensions}
     assert set(shown) == {"age", "debt", "luck"}
     np.testing.assert_allclose(shown["age"], cloud["age"], rtol=1e-5)
     assert figure.layout.meta["view"] == "curator"
-    assert (figure.data[0].marker.size == 10).nonzero()[0].tolist() == [3]
+    ringed = figure.data[0].marker.size == 10
+    assert figure.data[0].customdata[ringed].tolist() == [inside]
     with pytest.raises(TypeError, match="needs a RashomonSet, got ReleasedSet"):
         plots.plot_importance_cloud(models.release(), rows.X, rows.y)
     unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))

@@ -61,8 +61,9 @@ def test_people_have_the_probability_of_the_best_models_class(several, rows):
     best = models.best_scores(rows.X)
     np.testing.assert_allclose(found.best, best.max(axis=1))
     assert np.all(found.low <= found.high)
-    assert found.ambiguity == pytest.approx(ambiguity(models.labels(rows.X), best.argmax(axis=1)))
-    assert found.disagreement == pytest.approx(disagreement(models.labels(rows.X)))
+    labels = models.inside().labels(rows.X)
+    assert found.ambiguity == pytest.approx(ambiguity(labels, best.argmax(axis=1)))
+    assert found.disagreement == pytest.approx(disagreement(labels))
     figure = plots.plot_people(models, rows.X, rows.groups)
     assert figure.layout.yaxis.title.text == "probability of the best model's class"
     assert "decision" not in {trace.name for trace in figure.data}

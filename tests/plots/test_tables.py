@@ -1,10 +1,15 @@
 """The numbers behind the figures."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from rashomon_explorer import plots
+from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.plots import tables
-from rashomon_explorer.privacy import Ledger, bounded_range
+from rashomon_explorer.privacy import Ledger, bounded_range, plan
 
 
 def test_tables_of_draws_hold_what_the_set_holds(models, rows):
@@ -33,3 +38,91 @@ def test_charges_add_up_to_the_ledger(tmp_path):
         table = tables.charges_table(ledger.entries(), 1e-6)
         assert table["ε in total"].iloc[-1] == pytest.approx(ledger.spent())
         assert list(table["state"]) == ["committed", "committed"]
+
+
+LABELS = [1, 1.5, "1", "1.0", "a", "", None, float("nan"), False, 7, 2.0, "no value", b"x"]
+
+
+@given(st.lists(st.sampled_from(LABELS), min_size=300, max_size=300), st.booleans())
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_people_by_any_kind_of_group_are_all_there_and_no_number_is_missing(
+    models, rows, groups, as_series
+):
+    given_as = pd.Series(groups, dtype=object) if as_series else groups
+    table = tables.people_table(models, rows.X, given_as)
+    assert table["people"].sum() == 300
+    assert table.index.is_unique and table.index.name == "group"
+    assert not table.isna().any(axis=None)
+    assert table["people"].is_monotonic_decreasing
+    kinds = {"no value" if pd.isna(x) else (isinstance(x, str | bytes), x) for x in groups}
+    assert len(table) == len(kinds)
+    everyone = tables.people_table(models, rows.X)["ambiguity"].iloc[0]
+    assert (table["ambiguity"] * table["people"]).sum() / 300 == pytest.approx(everyone)
+
+
+def test_all_of_many_groups_are_in_the_table_and_the_figure_says_how_many_it_shows(models, rows):
+    groups = np.arange(300) % 23
+    assert len(tables.people_table(models, rows.X, groups)) == 23
+    figure = plots.plot_people(models, rows.X, groups)
+    assert "8 of 23 groups shown, all in the table" in figure.layout.title.text
+    shown = [trace for trace in figure.data if trace.name.startswith("group ")]
+    looks = {(trace.line.color, trace.line.dash) for trace in shown}
+    best = next(trace for trace in figure.data if trace.name == "best model")
+    assert len(shown) == len(looks) == 8
+    assert best.line.color not in {colour for colour, _ in looks}
+    few = plots.plot_people(models, rows.X, groups % 8)
+    assert "groups shown" not in few.layout.title.text
+
+
+def test_a_group_too_few_is_refused(models, rows):
+    with pytest.raises(ValueError, match="one value for each of 300 rows"):
+        tables.people_table(models, rows.X, rows.groups[:-1])
+
+
+CELLS = st.one_of(st.integers(0, 3), st.floats(0, 4), st.sampled_from([1e-9, 0.1 + 0.2, 2 / 3]))
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=12))
+def test_rounded_bounds_lose_no_number_whatever_the_index_is(cells):
+    index = pd.Index([row[0] for row in cells], name="at most")
+    frame = pd.DataFrame([row[1:] for row in cells], columns=["low", "high"], index=index)
+    frame.attrs["rounding"] = {"at most": "up", "low": "down", "high": "up"}
+    shown = tables.rounded_bounds(frame)
+    assert shown.shape == frame.shape and not shown.isna().any(axis=None)
+    hair = 1 + 1e-11  # so much of a number is not a digit
+    assert (shown["low"].to_numpy() <= frame["low"].to_numpy() * hair).all()
+    assert (shown["high"].to_numpy() * hair >= frame["high"].to_numpy()).all()
+    assert (shown.index.to_numpy() * hair >= frame.index.to_numpy()).all()
+    assert shown.index.name == "at most"
+    np.testing.assert_allclose(shown["low"].to_numpy(), frame["low"].to_numpy(), rtol=1e-3)
+
+
+@given(
+    n=st.integers(50, 10**6),
+    p=st.integers(1, 60),
+    psi=st.floats(0, 0.3),
+    epsilon=st.floats(0.05, 40),
+    n_draws=st.integers(1, 50),
+)
+@settings(max_examples=25)
+def test_tables_of_a_plan_are_numbers_throughout(n, p, psi, epsilon, n_draws):
+    public = {"radius": 4.0, "row_norm": 1.0, "delta": 1e-6}
+    planned = plan(n, p, psi, epsilon=epsilon, n_draws=n_draws, **public)
+    for table in (tables.excess_table(planned), tables.plan_table(planned)):
+        shown = tables.rounded_bounds(table)
+        assert not shown.isna().any(axis=None) and not shown.index.isna().any()
+        assert "NaN" not in table_html(table, "numbers")
+
+
+def test_tables_of_draws_are_numbers_throughout(models, regression, several, rows):
+    for models_, y in ((models, rows.y), (regression, rows.target), (several.models, several.y)):
+        for table in (
+            tables.losses_table(models_),
+            tables.coefficients_table(models_),
+            tables.spread_table(models_),
+            tables.spread_table(models_.release()),
+            tables.importance_table(models_, rows.X, y),
+            tables.people_table(models_, rows.X, rows.groups),
+            tables.excess_table(models_),
+        ):
+            assert "NaN" not in table_html(table, "numbers")

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaincc, gammaln
 
-from rashomon_explorer.privacy import expected_excess_bound, guaranteed_hit_rate
+from rashomon_explorer.bounds import convex_law
+from rashomon_explorer.privacy import (
+    expected_excess_bound,
+    guaranteed_hit_rate,
+    plan,
+    sharp_excess_bound,
+)
 
 P = st.integers(1, 1000)
 X = st.floats(-6, 8).map(lambda power: 10.0**power)
@@ -92,7 +98,18 @@ def test_the_excess_bound_covers_the_cone(p: int, x: float) -> None:
     assert mean / total <= bound * (1 + 1e-8)
     if psi == 0:
         assert mean / total == pytest.approx(bound, rel=1e-6)
+    sharp = sharp_excess_bound(p, beta, psi)
+    assert mean / total == pytest.approx(sharp, rel=1e-6)
+    assert sharp == pytest.approx(convex_law(p=p, beta=beta, psi=psi).mean, rel=1e-9)
 
 
 def test_the_excess_is_unbounded_without_heat() -> None:
-    assert expected_excess_bound(3, 0.0, 0.1) == math.inf
+    assert expected_excess_bound(3, 0.0, 0.1) == math.inf == sharp_excess_bound(3, 0.0, 0.1)
+
+
+@given(p=st.integers(1, 300), beta=st.floats(0.1, 1e6), psi=st.floats(0, 2))
+def test_a_plan_promises_the_stronger_of_the_two_excess_bounds(p, beta, psi):
+    assert sharp_excess_bound(p, beta, psi) <= expected_excess_bound(p, beta, psi)
+    budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3, "radius": 4.0, "row_norm": 1.0}
+    bought = plan(1000, p, psi, **budget)
+    assert bought.excess_bound == sharp_excess_bound(p, bought.beta, psi)

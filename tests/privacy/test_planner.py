@@ -13,12 +13,12 @@ from rashomon_explorer.losses import SquaredLoss
 from rashomon_explorer.privacy import (
     affordable_eta,
     beta_for_hit_rate,
-    expected_excess_bound,
     explain,
     gdp,
     guaranteed_hit_rate,
     plan,
     plan_path,
+    sharp_excess_bound,
     zcdp,
 )
 from rashomon_explorer.privacy.pricing import price
@@ -181,7 +181,7 @@ def test_the_numbers_of_a_plan_agree(
     assert bought.guarantee.epsilon(delta) <= epsilon
     assert bought.guarantee.epsilon(delta) >= epsilon * (1 - 1e-9)
     assert bought.hit_rate_bound == guaranteed_hit_rate(p, bought.beta, psi)
-    assert bought.excess_bound == expected_excess_bound(p, bought.beta, psi)
+    assert bought.excess_bound == sharp_excess_bound(p, bought.beta, psi)
     assert bought.loss == loss
 
 

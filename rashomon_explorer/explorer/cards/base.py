@@ -18,6 +18,7 @@ from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import PlotlyView
 from rashomon_explorer.plots import empty_figure
+from rashomon_explorer.rashomon_set import RashomonSet
 
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
@@ -46,6 +47,25 @@ class Recipe:
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
     lines: tuple[str, ...] = ()
+
+
+def of_the_set(
+    models: RashomonSet, table: Callable[[], pd.DataFrame]
+) -> Callable[[], pd.DataFrame] | None:
+    """Give the table of a figure of the set, None where no draw lies inside: no numbers then.
+
+    Parameters
+    ----------
+    models : RashomonSet
+        The draws.
+    table : callable
+        Returns the numbers behind the figure.
+
+    Returns
+    -------
+    callable or None
+    """
+    return table if models.hit_rate > 0 else None
 
 
 def empty(title: str, text: str, height: int = 360) -> Recipe:

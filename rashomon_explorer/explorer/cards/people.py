@@ -9,6 +9,7 @@ from rashomon_explorer.explorer.cards.base import (
     FigureCard,
     Recipe,
     empty,
+    of_the_set,
 )
 from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
@@ -20,7 +21,7 @@ class PeopleCard(FigureCard):
     """How far apart the models' predictions of each person are."""
 
     title = "Who is affected"
-    label = "Range of predictions over the draws, for each person, and its distribution"
+    label = "Range of predictions over the draws inside the set, for each person"
     slow = True
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -61,6 +62,6 @@ class PeopleCard(FigureCard):
             )
         return Recipe(
             partial(plot_people, models, rows, groups, group_name=by),
-            partial(people_table, models, rows, groups),
+            of_the_set(models, partial(people_table, models, rows, groups)),
             ("from rashomon_explorer.plots import plot_people", call),
         )

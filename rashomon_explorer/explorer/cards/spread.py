@@ -9,21 +9,21 @@ from rashomon_explorer.explorer.cards.base import (
     FigureCard,
     Recipe,
     empty,
+    of_the_set,
 )
-from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_importance,
     plot_released_spread,
 )
-from rashomon_explorer.plots.tables import importance_table
+from rashomon_explorer.plots.tables import importance_table, spread_table
 
 
 class SpreadCard(FigureCard):
     """How far the models disagree about each feature."""
 
     title = "How much the models rely on each feature"
-    label = "Ranges over the draws, one row a feature"
+    label = "Ranges over the draws inside the set, one row a feature"
     slow = True
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -51,7 +51,7 @@ class SpreadCard(FigureCard):
         inputs = models, self.session.rows, state.data.y
         return Recipe(
             partial(plot_importance, *inputs, highlight=state.selection),
-            partial(importance_table, *inputs),
+            of_the_set(models, partial(importance_table, *inputs)),
             (
                 "from rashomon_explorer.plots import plot_importance",
                 "plot_importance(explorer.rashomon_set, explorer.rows, explorer.data.y)",
@@ -64,7 +64,7 @@ class SpreadCard(FigureCard):
             released = models.release()
             return Recipe(
                 partial(plot_released_spread, released),
-                partial(coefficient_spread, released),
+                partial(spread_table, released),
                 (
                     "from rashomon_explorer.plots import plot_released_spread",
                     "plot_released_spread(explorer.rashomon_set.release())",
@@ -72,7 +72,7 @@ class SpreadCard(FigureCard):
             )
         return Recipe(
             partial(plot_coefficient_spread, models, highlight=self.state.selection),
-            partial(coefficient_spread, models),
+            of_the_set(models, partial(spread_table, models)),
             (
                 "from rashomon_explorer.plots import plot_coefficient_spread",
                 "plot_coefficient_spread(explorer.rashomon_set)",

@@ -1,10 +1,13 @@
 """Key numbers of the draws, above the figures."""
 
+from html import escape
+
 import ipywidgets
 
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import CodeToggle
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
+from rashomon_explorer.explorer.sentences import stale
+from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import at_least, number, percent, price
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -23,6 +26,8 @@ class NumbersPanel:
     ----------
     facts : ipywidgets.HTML
         The numbers.
+    stale : ipywidgets.HTML
+        Says so when the sliders moved after the draw.
     view : ipywidgets.ToggleButtons
         Curator or release.
     widget : ipywidgets.Widget
@@ -44,10 +49,14 @@ class NumbersPanel:
         self.view.add_class("rx-view")
         self._code = CodeToggle(self.lines, "Explore")
         self.view.observe(self._look, "value")
+        self.stale = ipywidgets.HTML()
+        self.stale.add_class("rx-stale")
+        hide_when_empty(self.stale)
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "account"])
+        state.observe(lambda _: self._compare(), ["rashomon_set", "drawn_settings", *SETTINGS])
         top = ipywidgets.HBox([self.facts, ipywidgets.VBox([self.view, self._code.button])])
         top.add_class("rx-numbers-row")
-        self.widget = ipywidgets.VBox([top, self._code.code])
+        self.widget = ipywidgets.VBox([self.stale, top, self._code.code])
         self.widget.add_class("rx-card")
         self.refresh()
 
@@ -85,6 +94,11 @@ class NumbersPanel:
             rows += _curator_facts(models)
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
 
+    def _compare(self) -> None:
+        """Say it when the sliders are no longer what the draws on screen were made with."""
+        words = stale(self.state)
+        self.stale.value = f'<p class="rx-band rx-curator">{escape(words)}</p>' if words else ""
+
     def _price(self) -> str:
         models = self.state.rashomon_set
         if not models.guarantee.holds:
@@ -105,6 +119,7 @@ def _curator_facts(models: RashomonSet) -> list[str]:
         fact(
             "Hit rate",
             percent(models.hit_rate),
+            f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ; "
             f"guaranteed {at_least(models.plan.hit_rate_bound)}",
             kind="rx-curator",
         ),

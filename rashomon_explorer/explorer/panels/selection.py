@@ -1,6 +1,7 @@
 """The draws that were picked in a figure."""
 
 import ipywidgets
+import pandas as pd
 
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
@@ -58,12 +59,20 @@ class SelectionPanel:
             self.table.value = ""
             return
         frame = coefficients_table(models).iloc[list(chosen)].T
+        names = [f"draw {draw}" for draw in chosen]
         if self.state.view == "curator":
-            excess = losses_table(models)["excess"].iloc[list(chosen)]
-            frame.loc["excess loss (curator)"] = excess
+            known = losses_table(models).iloc[list(chosen)]
+            frame.loc["excess loss (curator)"] = known["excess"]
+            names = [
+                name if inside else f"{name}, outside ψ"
+                for name, inside in zip(names, known["within ψ"], strict=True)
+            ]
             frame.insert(0, "best (curator)", [*models.best, 0.0])
-        frame.index.name = "coefficient"
-        frame.columns = [f"draw {c}" if isinstance(c, int) else str(c) for c in frame.columns]
-        caption = plural(len(self.state.selection), "selected model")
+            names = ["best (curator)", *names]
+        frame.index.name, frame.columns = "coefficient", pd.Index(names)
+        n_selected = len(self.state.selection)
+        caption = plural(n_selected, "selected model")
+        if n_selected > _MOST:
+            caption = f"{_MOST} of {caption} shown"
         self.table.value = table_html(frame, caption)
         self._code.refresh()

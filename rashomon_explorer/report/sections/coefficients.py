@@ -1,10 +1,6 @@
 """How far each coefficient can move: the draws, inside exact ranges where there are any."""
 
-from rashomon_explorer.measures import (
-    coefficient_spread,
-    draws_in_range,
-    exact_coefficient_ranges,
-)
+from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_coefficients,
@@ -12,14 +8,14 @@ from rashomon_explorer.plots import (
     plot_released_coefficients,
     plot_released_spread,
 )
-from rashomon_explorer.plots.tables import coefficients_table
+from rashomon_explorer.plots.tables import coefficients_table, spread_table
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator, Release
 from rashomon_explorer.report.sections.base import Skip
 from rashomon_explorer.report.sections.rows import need_linear
 
-_SPREAD = "Range, middle 90 % and median of every coefficient over the draws."
+_SPREAD = "Range, middle 90 % and median of every coefficient over the draws"
 _CLOUD = "Scatter plot of the two coefficients that vary most; each dot is a draw."
 
 
@@ -28,14 +24,10 @@ def curator(given: Curator) -> list[Block]:
     models = need_linear(given)
     blocks: list[Block] = [
         Words(
-            "Ranges over all draws, those outside the Rashomon set included. A coefficient is per "
-            "unit of the scaled feature."
+            "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
+            "hollow. A coefficient is per unit of the scaled feature."
         ),
-        Plot(
-            plot_coefficient_spread(models),
-            f"{_SPREAD} The best model is marked by a cross.",
-            Table(coefficient_spread(models), "Coefficients over the draws"),
-        ),
+        _spread(models),
         Plot(
             plot_coefficients(models),
             f"{_CLOUD} The best model is marked by a cross.",
@@ -53,8 +45,8 @@ def release(given: Release) -> list[Block]:
     return [
         Plot(
             plot_released_spread(models),
-            _SPREAD,
-            Table(coefficient_spread(models), "Coefficients over the draws"),
+            f"{_SPREAD}, inside the set or not.",
+            Table(spread_table(models), "Coefficients over all draws"),
         ),
         Plot(
             plot_released_coefficients(models),
@@ -62,6 +54,16 @@ def release(given: Release) -> list[Block]:
             Table(coefficients_table(models), "Coefficients of each draw"),
         ),
     ]
+
+
+def _spread(models: RashomonSet) -> Block:
+    if not models.hit_rate:
+        return Words(f"None of {models.n_draws} draws lies inside, so that none spans a range.")
+    return Plot(
+        plot_coefficient_spread(models),
+        f"{_SPREAD} inside. The best model is marked by a cross.",
+        Table(spread_table(models), "Coefficients over the draws inside"),
+    )
 
 
 def _exact(given: Curator, models: RashomonSet) -> Block:

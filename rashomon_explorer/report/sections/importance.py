@@ -1,14 +1,10 @@
 """What the models rely on: importance of each feature over the draws, and over the whole set."""
 
-from typing import cast
-
 from rashomon_explorer.measures import model_class_reliance
 from rashomon_explorer.plots import plot_class_reliance, plot_importance
 from rashomon_explorer.plots.tables import importance_table
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
-from rashomon_explorer.report.figures import of_members
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_linear, need_rows
 
@@ -19,9 +15,8 @@ _MOST_ROWS = 5_000
 
 def curator(given: Curator) -> list[Block]:
     """Show importances over the draws; with the problem, how far reliance can go in the set."""
-    need_linear(given)
     need_rows(given, targets=True)
-    models = cast(RashomonSet, given.members)
+    models = need_linear(given)
     blocks: list[Block] = [
         Words(
             "How much the loss of a model of the set grows when a feature is shuffled. It says "
@@ -29,9 +24,7 @@ def curator(given: Curator) -> list[Block]:
             "may look unimportant because the other stands in for it."
         ),
         Plot(
-            of_members(
-                plot_importance(models, given.X, given.y), guaranteed=given.models.guarantee.holds
-            ),
+            plot_importance(models, given.X, given.y),
             "Range of the permutation importance of every feature over the models within ψ, with "
             "the best model's.",
             Table(importance_table(models, given.X, given.y), "Permutation importance"),

@@ -12,7 +12,6 @@ from rashomon_explorer.plots.tables import people_table
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.report.blocks import Block, Plot, Table
-from rashomon_explorer.report.figures import of_members
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_rows
 
@@ -28,16 +27,15 @@ def curator(given: Curator) -> list[Block]:
     """Show everybody's range, and the rows with the most disagreement."""
     need_rows(given)
     blocks: list[Block] = []
-    if isinstance(given.members, RashomonSet):
-        blocks.append(_everybody(given, given.members))
+    if isinstance(given.models, RashomonSet):
+        blocks.append(_everybody(given, given.models))
     return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", _NOTE)]
 
 
 def _everybody(given: Curator, models: RashomonSet) -> Plot:
     name = "group" if given.groups is None else str(given.groups.name)
-    figure = plot_people(models, given.X, given.groups, group_name=name)
     return Plot(
-        of_members(figure, guaranteed=given.models.guarantee.holds),
+        plot_people(models, given.X, given.groups, group_name=name),
         "Left, every person's range of predictions; right, how many people have a wide one.",
         Table(people_table(models, given.X, given.groups), "Width of people's ranges"),
     )

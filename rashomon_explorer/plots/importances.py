@@ -1,0 +1,137 @@
+"""How much the models of the set rely on each feature, by shuffling it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.measures import importance_cloud, importance_spread
+from rashomon_explorer.measures.importance.features import Features
+from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.counted import counted, nobody_inside
+from rashomon_explorer.plots.range_bars import range_bars, ring
+from rashomon_explorer.plots.theme import curator_band
+from rashomon_explorer.rashomon_set import RashomonSet
+
+MOST_ROWS = 2_000
+"""Rows that permutation importance reads at most; the figure says how many it read."""
+
+_TITLE = "How much the models rely on each feature"
+
+
+def importances(
+    rashomon_set: RashomonSet,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    features: Features = None,
+    max_rows: int = MOST_ROWS,
+) -> tuple[pd.DataFrame, int]:
+    """Measure permutation importance of every feature for every model, on some rows.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws; all of them are measured.
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted.
+    y : array-like of shape (n_rows,)
+        Targets as the estimator was given them.
+    features : sequence, mapping or str, optional
+        Features or groups of them, see ``measures.feature_groups``.
+    max_rows : int
+        More rows than this are subsampled, always the same ones.
+
+    Returns
+    -------
+    importances : DataFrame of n_draws + 1 rows
+        Increase of the mean loss when the feature is shuffled, a column each; the best model's
+        row comes last.
+    n_read : int
+        Rows read.
+    """
+    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    if len(X) > max_rows:
+        rows = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
+        X, y = X[rows], y[rows]
+    with_best = replace(
+        rashomon_set,
+        coef=np.vstack([rashomon_set.coef, rashomon_set.best]),
+        losses=np.append(rashomon_set.losses, rashomon_set.minimum.value),
+    )
+    found = importance_cloud(
+        with_best, X, y, measure="permutation", features=features, random_state=0
+    )
+    return found, len(X)
+
+
+def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
+    """Summarise what :func:`importances` measured, with the best model's in a column of its own.
+
+    Parameters
+    ----------
+    values : DataFrame of n_draws + 1 rows
+        The best model's row last.
+
+    Returns
+    -------
+    DataFrame
+        One row a feature: min, q05, median, q95, max, best.
+    """
+    every = values.to_numpy()
+    table = importance_spread(every[:-1], list(values.columns))
+    table["best"] = every[-1]
+    return table
+
+
+def plot_importance(
+    rashomon_set: RashomonSet,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    features: Features = None,
+    max_rows: int = MOST_ROWS,
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot how important each feature is to the models of the set.
+
+    Parameters
+    ----------
+    rashomon_set : RashomonSet
+        The draws (curator only), of which those inside the set count.
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted.
+    y : array-like of shape (n_rows,)
+        Targets as the estimator was given them.
+    features : sequence, mapping or str, optional
+        Features or groups of them, see ``measures.feature_groups``.
+    max_rows : int
+        More rows than this are subsampled, and the figure says so.
+    highlight : sequence of int
+        Draws to ring, by row number; those outside the set are not shown.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One row a feature: range, 5–95 % range and median over the draws inside; without any it
+        says what to do.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`: importances read private rows.
+    """
+    rashomon_set = need_curator(rashomon_set, "plot_importance")
+    kept = counted(rashomon_set)
+    if kept.nobody:
+        return nobody_inside(_TITLE, rashomon_set)
+    values, n_read = importances(kept.models, X, y, features=features, max_rows=max_rows)
+    table = importance_ranges(values)
+    read = f"{n_read:,} of {len(np.asarray(y)):,} rows read"
+    unit = "loss increase when shuffled"
+    figure = range_bars(table, _TITLE, unit, kept.words, read, over=kept.span)
+    ring(figure, table, values.to_numpy()[kept.highlighted(highlight)])
+    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)

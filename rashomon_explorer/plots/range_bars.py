@@ -1,0 +1,131 @@
+"""Ranges over models, one row a feature or a coefficient."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer.plots.nested_bars import nested_bars
+from rashomon_explorer.plots.text import number, plural, short_names
+from rashomon_explorer.plots.theme import BLUE, GREY, PURPLE, SKY, VERMILLION, new_figure
+
+MOST_FEATURES = 12
+"""More rows than this are left to the table, the widest first."""
+
+
+def range_bars(
+    table: pd.DataFrame,
+    title: str,
+    unit: str,
+    *notes: str,
+    of: str = "feature",
+    over: str = "all draws",
+) -> go.Figure:
+    """Plot the range of each row of a table, the widest first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns min, q05, median, q95, max, and perhaps best.
+    title : str
+    unit : str
+        Of the horizontal axis.
+    *notes : str
+        What else the subtitle says.
+    of : str
+        What a row is.
+    over : str
+        What the widest bars span.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        ``layout.meta["features"]`` names the rows from below.
+    """
+    width = (table["max"] - table["min"]).to_numpy()
+    order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
+    shown = table.iloc[order[::-1]]
+    cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
+    figure = new_figure(title, " · ".join(filter(None, [cut or plural(len(table), of), *notes])))
+    rows = np.arange(len(shown))
+    hover = [
+        f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"
+        f"<br>5–95 %: {number(row['q05'])} to {number(row['q95'])}"
+        f"<br>median {number(row['median'])}"
+        for name, row in shown.iterrows()
+    ]
+    bars = [
+        ("min", "max", SKY, 0.30, over),
+        ("q05", "q95", BLUE, 0.52, "middle 90 %"),
+    ]
+    nested_bars(figure, shown, bars, hover)
+    figure.add_scatter(
+        x=shown["median"].to_numpy(np.float32),
+        y=rows,
+        mode="markers",
+        name="median",
+        marker={
+            "symbol": "diamond",
+            "size": 8,
+            "color": "white",
+            "line": {"width": 1.5, "color": GREY},
+        },
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    if "best" in shown and not shown["best"].isna().all():
+        figure.add_scatter(
+            x=shown["best"].to_numpy(np.float32),
+            y=rows,
+            mode="markers",
+            name="best model",
+            marker={"symbol": "x", "size": 9, "color": VERMILLION},
+            hovertemplate="best model: %{x:.4g}<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": short_names(shown.index),
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 150 + 24 * len(shown)),
+        meta={"features": [str(name) for name in shown.index]},
+    )
+    return figure
+
+
+def ring(figure: go.Figure, table: pd.DataFrame, values: NDArray[np.float64]) -> None:
+    """Ring the values of some draws in a figure of :func:`range_bars`.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Changed in place.
+    table : DataFrame
+        What it was made of.
+    values : ndarray of shape (n_chosen, len(table))
+        Of the draws that were picked.
+    """
+    if not len(values):
+        return
+    row_of = {name: row for row, name in enumerate(figure.layout.meta["features"])}
+    columns = [(c, row_of[str(n)]) for c, n in enumerate(table.index) if str(n) in row_of]
+    figure.add_scatter(
+        x=np.concatenate([values[:, column] for column, _ in columns]).astype(np.float32),
+        y=np.repeat([row for _, row in columns], len(values)),
+        mode="markers",
+        name="selected draws",
+        marker={
+            "symbol": "circle-open",
+            "size": 8,
+            "color": PURPLE,
+            "line": {"width": 2, "color": PURPLE},
+        },
+        hovertemplate="selected draw: %{x:.4g}<extra></extra>",
+    )
