@@ -173,16 +173,16 @@ def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
 
 
 def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
-    from rashomon_explorer.privacy.rounding import rounded_down
+    from rashomon_explorer.privacy.rounding import left_text, rounded_up
 
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
         yield "budget  none: charges are recorded, none is refused"
     else:
-        yield f"budget  ε = {budget[0]:g} at δ = {budget[1]:g}"
+        yield f"budget  ε = {rounded_up(budget[0])} at δ = {budget[1]:g}"
     yield f"spent   {_spent(ledger, delta)}"
     if budget is not None:
-        yield f"left    ε = {rounded_down(ledger.remaining)}"
+        yield f"left    ε = {left_text(ledger.remaining)}"
     yield f"charges {_counts(entry.state for entry in entries)}"
     for entry in entries:
         yield ""

@@ -50,8 +50,9 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ``"exact"`` and, for at most three parameters, ``"finite_grid"`` have the guarantee.
         ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
         as ``"exact"``; both are for the curator only and carry no guarantee.
-        ``"langevin"`` runs a noisy gradient chain for each draw, for δ > 0: its price is that of
-        the chain's whole path, and far more than an exact draw's.
+        ``"langevin"`` runs a noisy gradient chain for each draw, which is the chain's time
+        average, for δ > 0: its price is that of the chain's whole path, and far more than an
+        exact draw's.
     radius : float, default=4.0
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
     row_norm : float, default=1.0

@@ -25,7 +25,7 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
         return
     raise BudgetExceededError(
         f"This draw would bring the total to {price(account.after(plan.guarantee))}, past the "
-        f"budget of ε = {number(account.budget)} at δ = {number(account.delta)}. "
+        f"budget of {price(account.budget)} at δ = {number(account.delta)}. "
         f"ε = {what_is_left(account.left)} is left. Nothing was drawn and nothing was spent: "
         "lower ε or the number of draws."
     )

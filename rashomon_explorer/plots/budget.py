@@ -24,6 +24,7 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     running_epsilon,
 )
+from rashomon_explorer.privacy.rounding import epsilon_text
 
 HEIGHT = 230
 
@@ -148,7 +149,7 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
 
 
 def _told(spent: float, after: float, budget: float) -> str:
-    parts = [f"{price(spent)} of {number(budget)} spent"]
+    parts = [f"{price(spent)} of {epsilon_text(budget)} spent"]
     if after > spent:
         parts.append(f"{price(after)} with the planned draw")
     return " · ".join(parts)

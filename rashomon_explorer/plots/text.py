@@ -5,12 +5,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from html import escape
 from typing import Literal
 
+from rashomon_explorer.privacy.rounding import as_written, epsilon_text, hit_rate_text, left_text
+
 Rounding = Literal["nearest", "up", "down"]
 
 _LONGEST_NAME = 24
 _ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
-# A double such as 0.2 lies a hair above its decimal: that hair must not become a digit.
-_EXACT = Context(prec=12)
 
 
 def percent(share: float, rounding: Rounding = "nearest") -> str:
@@ -37,7 +37,9 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
     """
     if not -1e6 < share < 1e6:
         return "not known"
-    exact = 100 * _EXACT.plus(Decimal(float(share)))
+    if rounding == "down" and share >= 0:
+        return hit_rate_text(share)
+    exact = 100 * as_written(share)
     fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
     step = Decimal("0.1") if fine else Decimal(1)
     rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
@@ -56,7 +58,7 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     digits : int
         Significant digits.
     rounding : {"nearest", "up", "down"}
-        Bounds go up or down; a hair of 1e-12 of the value is not a digit.
+        Bounds go up or down.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     """
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "∞", "-inf": "−∞"}.get(str(value), "not known")
-    exact = Decimal(float(value)) if rounding == "nearest" else _EXACT.plus(Decimal(float(value)))
+    exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
     rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
     if rounded and not 1e-3 <= abs(rounded) < 1e6:
         mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
@@ -145,10 +147,10 @@ def price(epsilon: float, delta: float | None = None) -> str:
     Examples
     --------
     >>> price(6.461), price(4.0, 1e-6)
-    ('ε = 6.47', 'ε = 4 at δ = 1e-6')
+    ('ε = 6.461', 'ε = 4 at δ = 1e-6')
     """
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
-    return f"ε = {number(epsilon, rounding='up')}{at}"
+    return f"ε = {epsilon_text(epsilon)}{at}"
 
 
 def what_is_left(epsilon: float) -> str:
@@ -167,9 +169,9 @@ def what_is_left(epsilon: float) -> str:
     Examples
     --------
     >>> what_is_left(1.5395), what_is_left(-0.2)
-    ('1.53', '0')
+    ('1.539', '0')
     """
-    return number(max(0.0, epsilon), rounding="down")
+    return left_text(epsilon)
 
 
 def short_name(name: str) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.measures import WidthOrNoise
 from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
+from rashomon_explorer.privacy.rounding import epsilon_text
 
 FloatArray = NDArray[np.float64]
 
@@ -126,7 +127,8 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         mode="lines+markers",
         name="the draws",
         line={"color": ORANGE, "width": 2},
-        hovertemplate="ε = %{x:.3g}: %{y:.4g}<extra></extra>",
+        customdata=[price(float(epsilon)) for epsilon in x],
+        hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
     )
     figure.add_scatter(
         x=x,
@@ -142,7 +144,7 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
             "type": "log",
             "tickmode": "array",
             "tickvals": x,
-            "ticktext": [number(float(epsilon)) for epsilon in x],
+            "ticktext": [epsilon_text(float(epsilon)) for epsilon in x],
         },
         yaxis={
             "title": _NAMES.get(table.attrs.get("measure", ""), "measure"),

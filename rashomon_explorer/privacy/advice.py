@@ -6,7 +6,7 @@ from rashomon_explorer.privacy.hit_rate import beta_for_hit_rate
 from rashomon_explorer.privacy.path_planner import PathPlan
 from rashomon_explorer.privacy.planner import Plan
 from rashomon_explorer.privacy.pricing import affordable_draws, price
-from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_up
 
 _WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -31,7 +31,7 @@ def explain(planned: Plan) -> str:
     20 exact draws cost ε = 4 together, at δ = 1e-06.
     One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
 makes a draw 0.3829-bounded-range.
-    At least 66.97 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
+    At least 66 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
 say: that follows from p = 11 and βψ alone.
     The loss of a draw exceeds the least by at most 0.01918 on average.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, or \
@@ -75,10 +75,10 @@ def _temperature(planned: Plan) -> str:
 def _hits(planned: Plan) -> str:
     if planned.psi == 0:
         return "No hit rate can be promised of a set without width: ψ is 0."
+    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
     return (
-        f"At least {rounded_down(100 * planned.hit_rate_bound)} % of the draws are within "
-        f"ψ = {planned.psi:g} of the least loss, whatever the {planned.n:,} rows "
-        f"say: that follows from p = {planned.p} and βψ alone."
+        f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss, "
+        f"whatever the {planned.n:,} rows say: that follows from p = {planned.p} and βψ alone."
     )
 
 
@@ -120,7 +120,7 @@ def _steps(planned: PathPlan) -> str:
 
 def _average(planned: PathPlan) -> str:
     told = (
-        "The loss of a chain's time average exceeds the least by at most "
+        "A draw is the time average of a chain, and its loss exceeds the least by at most "
         f"{rounded_up(planned.excess_bound)} in expectation"
     )
-    return f"{told}; of a single state nothing is promised."
+    return f"{told}; no hit rate is promised."

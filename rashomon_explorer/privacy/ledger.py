@@ -32,7 +32,7 @@ from rashomon_explorer.privacy.ledger_schema import (
     read_totals,
     write_budget,
 )
-from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+from rashomon_explorer.privacy.rounding import left_text, rounded_up
 from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
 
 Budget = tuple[float, float]
@@ -375,7 +375,7 @@ def _refuse_past(budget: Budget, spent: Totals, guarantee: Guarantee) -> None:
     if not _within(after, budget):
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
-            f"of ε={epsilon:g}: ε={rounded_down(max(0.0, epsilon - before))} is left. Nothing was "
+            f"of ε={rounded_up(epsilon)}: ε={left_text(epsilon - before)} is left. Nothing was "
             "drawn and nothing was spent; ask for a smaller epsilon or fewer draws"
         )
 

@@ -25,7 +25,7 @@ class PathPlan(Plan):
     """What a budget buys of noisy gradient chains, known before the rows are touched.
 
     ``eta`` is infinite, because a path has no pure price; ``hit_rate_bound`` is 0, because
-    nothing is promised of a single state, and ``excess_bound`` is that of a chain's time average.
+    no hit rate is promised; ``excess_bound`` is that of a draw, which is a chain's time average.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def plan_path(
 ) -> PathPlan:
     """Choose β, step and time of Langevin chains for a total budget; reads no row.
 
-    With T = Nh the time average of a chain has an expected excess of at most
+    With T = Nh a draw, which is the time average of a chain, has an expected excess of at most
 
         p/β + R²/(2βT) + hβL²/2 + ψ + s/2
 
@@ -99,7 +99,7 @@ def plan_path(
     width : float, optional
         Width s of the smooth threshold, by default the one of least bound: a wide one costs s/2
         of excess, a narrow one sensitivity.
-    max_steps : int, default=10_000
+    max_steps : int, default=2_000
         Most steps of a chain that are worth waiting for.
     ledger : bool, default=False
         Whether the price is to stay within (ε, δ) as a ledger counts it, which is by the zCDP that

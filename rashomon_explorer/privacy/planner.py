@@ -234,7 +234,8 @@ def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: floa
         least = prices.guarantee(beta, 1)[1].epsilon(prices.delta)
         raise ValueError(
             f"one draw with a hit rate of at least {hit_rate:g} costs ε={rounded_up(least)}, more "
-            f"than epsilon={epsilon:g}: raise epsilon or psi, or ask for a smaller hit_rate"
+            f"than epsilon={rounded_up(epsilon)}: raise epsilon or psi, or ask for a smaller "
+            "hit_rate"
         )
     return draws
 

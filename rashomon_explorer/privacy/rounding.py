@@ -1,19 +1,29 @@
-"""Numbers of privacy as text that stays true: prices rounded up, what is left rounded down."""
+"""Numbers of privacy as text that stays true: prices rounded up, what is left rounded down.
 
+Every ε that is shown, on the page, in figures, reports, messages and on the command line, is
+written here, so that one price has one face; and so is every guaranteed hit rate.
+"""
+
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-# A double such as 0.2 lies a hair above its decimal: that hair must not become a digit.
-_EXACT = Context(prec=12)
 _DIGITS = 4
+_PLAIN = (Decimal("1e-4"), Decimal("1e6"))  # between them no exponent is written
+_NEAR_THE_ENDS = (Decimal("0.05"), Decimal(1), Decimal(99), Decimal(100))
 
 
 def rounded_up(value: float) -> str:
     """Four significant digits, never below ``value``.
 
+    The number that is read back is never the smaller double, not even by an ulp; a value that has
+    a decimal of four digits, such as 0.2, is written as that decimal.
+
     Examples
     --------
     >>> rounded_up(6.46142), rounded_up(0.2), rounded_up(float("inf"))
     ('6.462', '0.2', 'inf')
+    >>> rounded_up(1.0), rounded_up(1.0000000000000002)
+    ('1', '1.001')
     """
     return _rounded(value, ROUND_CEILING)
 
@@ -29,6 +39,61 @@ def rounded_down(value: float) -> str:
     return _rounded(value, ROUND_FLOOR)
 
 
+def epsilon_text(epsilon: float) -> str:
+    """Write a privacy price for people: :func:`rounded_up`, and ∞ where nothing is promised.
+
+    Examples
+    --------
+    >>> epsilon_text(6.46142), epsilon_text(float("inf"))
+    ('6.462', '∞')
+    """
+    return rounded_up(epsilon).replace("inf", "∞")
+
+
+def left_text(epsilon: float) -> str:
+    """Write what is left of a budget for people, rounded down and never below nothing.
+
+    Examples
+    --------
+    >>> left_text(1.53951), left_text(-0.2)
+    ('1.539', '0')
+    """
+    return rounded_down(max(0.0, epsilon)).replace("inf", "∞")
+
+
+def hit_rate_text(rate: float) -> str:
+    """Write a guaranteed hit rate as a percentage, rounded down: whole, or finer near the ends.
+
+    Examples
+    --------
+    >>> hit_rate_text(0.6697), hit_rate_text(0.99999), hit_rate_text(0.0042), hit_rate_text(1e-55)
+    ('66%', '99.9%', '0.4%', '0%')
+    """
+    exact = 100 * as_written(rate)
+    none, low, high, certain = _NEAR_THE_ENDS
+    step = Decimal("0.1") if none <= exact < low or high < exact < certain else Decimal(1)
+    return f"{exact.quantize(step, rounding=ROUND_FLOOR)}%"
+
+
+def as_written(value: float) -> Decimal:
+    """Shortest decimal that is read back as this double: what was meant by 0.2, to the last bit.
+
+    Examples
+    --------
+    >>> as_written(0.2), as_written(0.1 + 0.2)
+    (Decimal('0.2'), Decimal('0.30000000000000004'))
+    """
+    return Decimal(repr(float(value)))
+
+
 def _rounded(value: float, rounding: str) -> str:
-    exact = _EXACT.plus(Decimal(value))
-    return f"{float(Context(prec=_DIGITS, rounding=rounding).plus(exact)):.{_DIGITS}g}"
+    if not math.isfinite(value):
+        return f"{value:g}"
+    rounded = Context(prec=_DIGITS, rounding=rounding).plus(as_written(value)).normalize()
+    if not rounded:
+        return "0"
+    least, most = _PLAIN
+    if least <= abs(rounded) < most:
+        return f"{rounded:f}"
+    mantissa, power = f"{rounded:e}".split("e")
+    return f"{mantissa}e{int(power):+03d}"

@@ -16,6 +16,7 @@ from rashomon_explorer.privacy.path import (
     last_iterate_guarantee,
     path_guarantee,
 )
+from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
 
@@ -157,8 +158,9 @@ class LangevinSampler:
         n_steps = int(longest / step_size)
         if n_steps < 1:
             raise ValueError(
-                f"ε={epsilon:g} at δ={delta:g} pays for a time of {longest:.3g}, less than one "
-                f"step of {step_size:.3g}: lower beta, widen the threshold, or take fewer chains"
+                f"ε={rounded_up(epsilon)} at δ={delta:g} pays for a time of {longest:.3g}, "
+                f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or take "
+                "fewer chains"
             )
         return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
 
@@ -259,11 +261,12 @@ class LangevinSampler:
     ) -> FloatArray:
         """Weighted time average of each chain, a model each: shape (p, n_chains).
 
-        Weights are ∝ exp(mβt). With m = 0 it is the plain average, for which the expected excess
-        of an unthresholded convex loss is at most p/β + ‖θ₀ − θ*‖²/(2βT) + hβL²/2; with m the
-        strong convexity, early states are forgotten exponentially fast (own derivation after
-        Theorems F.1 and F.2 of the finite-time analysis, whose printed schedules do not work).
-        It is computed from the path, so that ``certificate`` covers it.
+        Of the states θ₀, …, θ_{N−1} that a gradient was taken at: the start counts, the last state
+        does not. Weights are ∝ exp(mβt). With m = 0 it is the plain average, which
+        :func:`rashomon_explorer.bounds.path_average_excess` bounds; with m the strong convexity,
+        early states are forgotten exponentially fast (own derivation after Theorems F.1 and F.2 of
+        the finite-time analysis, whose printed schedules do not work). It is computed from the
+        path, so that ``certificate`` covers it.
 
         Parameters
         ----------
@@ -282,18 +285,27 @@ class LangevinSampler:
             If ``strong_convexity`` is negative, the step too large, or only the last state is to
             be shown.
         """
+        *_, mean = self.averages(target, rng, strong_convexity=strong_convexity)
+        return mean
+
+    def averages(
+        self, target: PathTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
+    ) -> Iterator[FloatArray]:
+        """Update :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
+
+        During the burn-in it is 0.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`average`.
+        """
         self._need_path("averages")
         if not (np.isfinite(strong_convexity) and strong_convexity >= 0):
             raise ValueError(f"strong_convexity must be finite and >= 0, got {strong_convexity!r}")
         drift = self._drift(target)
         fade = np.exp(-strong_convexity * drift.beta * self.step_size)
-        mean = np.zeros((drift.p, self.n_chains))
-        share = np.inf  # the newest state's share of all weights so far
-        for step, theta in enumerate(self._states(drift, rng), start=1):
-            if step > self.burn_in:
-                share = 1 / (1 + fade / share)
-                mean = mean + share * (theta - mean)
-        return mean
+        return self._averages(drift, rng, fade)
 
     def _states(
         self, drift: Drift, rng: np.random.Generator, first: FloatArray | None = None
@@ -308,6 +320,19 @@ class LangevinSampler:
                 f"{theta.shape}"
             )
         return self._steps(drift, drift.project(theta), rng)
+
+    def _averages(
+        self, drift: Drift, rng: np.random.Generator, fade: float
+    ) -> Iterator[FloatArray]:
+        here = np.repeat(self._first(drift)[:, None], self.n_chains, axis=1)
+        mean = np.zeros_like(here)
+        share = np.inf  # of all weights so far, the newest state's
+        for step, theta in enumerate(self._states(drift, rng)):
+            if step >= self.burn_in:
+                share = 1 / (1 + fade / share)
+                mean = mean + share * (here - mean)
+            here = theta
+            yield mean
 
     def _steps(
         self, drift: Drift, theta: FloatArray, rng: np.random.Generator

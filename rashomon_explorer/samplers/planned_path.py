@@ -1,4 +1,4 @@
-"""Langevin chains as a plan has them, one draw a chain."""
+"""Langevin chains as a plan has them: a draw is the time average of one."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,10 @@ _SECONDS_BETWEEN_LOOKS = 0.1  # at the Stop button
 
 @dataclass(frozen=True)
 class PlannedPath:
-    """The last state of each of the plan's chains; the price is that of all their states.
+    """The time average of each of the plan's chains; the price is that of all their states.
+
+    It is the average of the states θ₀, …, θ_{N−1} that the plan's ``excess_bound`` is for, made
+    from the path alone: averaging costs nothing, and of a single state nothing is promised.
 
     Parameters
     ----------
@@ -65,9 +68,9 @@ class PlannedPath:
         chains = self.plan.n_draws
         sampler = LangevinSampler(self.plan.step_size, self.plan.n_steps, n_chains=chains)
         looked = time.perf_counter()
-        for theta in sampler.states(target, rng):
+        for average in sampler.averages(target, rng):
             if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
-                yield Batch(theta[:, :0], np.empty(0), evaluated=0)
+                yield Batch(average[:, :0], np.empty(0), evaluated=0)
                 looked = time.perf_counter()
         evaluated = chains * (self.plan.n_steps + 1)
-        yield Batch(theta, target.problem.value(theta), evaluated=evaluated)
+        yield Batch(average, target.problem.value(average), evaluated=evaluated)

@@ -1,4 +1,4 @@
-"""Estimators whose draws are the ends of Langevin chains."""
+"""Estimators whose draws are the time averages of Langevin chains."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
 from rashomon_explorer.measures import MEASURES, exact_ambiguity, multiplicity_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.privacy.rounding import rounded_down
+from rashomon_explorer.privacy.rounding import hit_rate_text
 from rashomon_explorer.report.sections import CURATOR
 from rashomon_explorer.report.sections.definitions import MEASURES as DEFINED
 from rashomon_explorer.report.sections.the_set import hit_rate_interval
@@ -95,9 +95,10 @@ def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
 
 
 def test_promises_are_rounded_to_the_safe_side(curator_text: str, models: Any) -> None:
-    bound = 100 * models.plan.hit_rate_bound
-    assert f"≥ {rounded_down(bound)} %" in words_of(curator_text)
-    assert float(rounded_down(bound)) <= bound
+    bound = models.plan.hit_rate_bound
+    written = hit_rate_text(bound)
+    assert f"≥ {written.replace('%', ' %')}" in words_of(curator_text)
+    assert float(written.removesuffix("%")) <= 100 * bound
 
 
 def test_people_are_of_the_set_and_not_of_strays(models: Any, rows: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.plots.text import number, price, what_is_left
+from rashomon_explorer.privacy.rounding import epsilon_text
 
 
 class BudgetGauge:
@@ -96,9 +97,9 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
-    left, paid = what_is_left(budget - spent), number(spent, rounding="up")
-    more = number(max(0.0, after - spent), rounding="up")
-    told = f"ε = {paid} of {number(budget)} spent, {left} left"
+    left, paid = what_is_left(budget - spent), epsilon_text(spent)
+    more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
+    told = f"ε = {paid} of {all_told} spent, {left} left"
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
         f'aria-valuemin="0" aria-valuemax="{budget:g}" aria-valuenow="{spent:.6g}" '
@@ -110,7 +111,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
         f'<span><i class="rx-planned"></i>planned <b>{more}</b></span>'
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
         "</span></div>"
-        f'<p class="rx-note">ε of {number(budget)} in all, at δ = {number(delta)}</p>'
+        f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
     )
 
 

@@ -16,6 +16,7 @@ from rashomon_explorer.measures.split.result import CURATOR
 from rashomon_explorer.measures.split.units import Layout
 from rashomon_explorer.measures.split.width_or_noise import estimates, flat, units_of
 from rashomon_explorer.privacy import Plan, affordable_eta
+from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 FloatArray = NDArray[np.float64]
@@ -144,7 +145,8 @@ def _prices(epsilon: ArrayLike, plan: Plan) -> FloatArray:
     prices = np.atleast_1d(np.asarray(epsilon, dtype=float))
     if prices.ndim != 1 or not (prices >= plan.epsilon * _SAME).all():
         raise ValueError(
-            f"epsilon must be at least {plan.epsilon:g}, the price paid, got {prices.tolist()}: "
-            "draws of a smaller budget go further out than these, which cannot stand for them"
+            f"epsilon must be at least {rounded_up(plan.epsilon)}, the price paid, got "
+            f"{prices.tolist()}: draws of a smaller budget go further out than these, which "
+            "cannot stand for them"
         )
     return prices

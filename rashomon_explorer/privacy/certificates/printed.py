@@ -8,6 +8,7 @@ from rashomon_explorer.privacy.certificates.certificate import Certificate, refu
 from rashomon_explorer.privacy.checks import check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon, gdp_mu
 from rashomon_explorer.privacy.narrowing import data_lipschitz
+from rashomon_explorer.privacy.rounding import rounded_up
 from rashomon_explorer.privacy.theorems.common import check_positive
 
 _RASHOMON = "Ganesh, Thakurta and Upadhyay 2023"
@@ -214,8 +215,8 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
             "a path with β ≤ 2ε/(Δ√(Tη log(1/δ))) is (ε, δ)-DP",
             f"Lemma 3.1 of {_RASHOMON}",
             f"{_verdict(path_mu, allowed)}: at {budget} such a path has δ = "
-            f"{gdp_delta(path_mu, epsilon):.3g} and ε = {gdp_epsilon(path_mu, delta):.3g}; use "
-            "path_guarantee",
+            f"{gdp_delta(path_mu, epsilon):.3g} and ε = {rounded_up(gdp_epsilon(path_mu, delta))}; "
+            "use path_guarantee",
         ),
         (
             "sensitivity",
@@ -279,7 +280,8 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
             "objective perturbation with ridge M/(2ε) is ε-DP",
             f"Appendix E of {_ERM}",
             "unsound: one dimension attains "
-            f"{printed_objective_epsilon(1.0, 1 / (2 * epsilon), epsilon):.4g} at ε = {epsilon:g}",
+            f"{printed_objective_epsilon(1.0, 1 / (2 * epsilon), epsilon):.4g} at "
+            f"ε = {rounded_up(epsilon)}",
         ),
         (
             "bilevel_range",

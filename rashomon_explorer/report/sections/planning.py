@@ -17,7 +17,7 @@ from rashomon_explorer.privacy import (
     gibbs_certificates,
     path_certificates,
 )
-from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_down, rounded_up
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
@@ -101,8 +101,11 @@ def _bound(row: Promise) -> str:
     if row.missing:
         return row.missing
     scale, unit = (100, " %") if row.is_share else (1, "")
-    written = rounded_down if row.sense == "≥" else rounded_up
-    return f"{row.sense} {written(scale * row.bound)}{unit}"
+    if row.sense == "≤":
+        return f"≤ {rounded_up(scale * row.bound)}{unit}"
+    if row.is_share:
+        return f"≥ {hit_rate_text(row.bound).replace('%', ' %')}"
+    return f"≥ {rounded_down(row.bound)}"
 
 
 def _price(epsilon: float) -> str:

@@ -14,7 +14,7 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     running_epsilon,
 )
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy.rounding import epsilon_text, rounded_up
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.material import Curator, Release
@@ -82,7 +82,7 @@ def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
 def _prices(guarantee: Guarantee, delta: float) -> pd.DataFrame:
     deltas = sorted({*_DELTAS, delta})
     index = pd.Index([f"{value:g}" for value in deltas], name="δ")
-    prices = [rounded_up(guarantee.epsilon(value)).replace("inf", "∞") for value in deltas]
+    prices = [epsilon_text(guarantee.epsilon(value)) for value in deltas]
     return pd.DataFrame({"ε": prices}, index=index)
 
 
@@ -134,7 +134,7 @@ def _budget(budget: Budget | None) -> str:
     if budget is None:
         return "The ledger has no budget; totals are at δ = 0."
     epsilon, delta = budget
-    return f"Budget: ε = {number(epsilon)} at δ = {number(delta)}; totals are rounded up."
+    return f"Budget: ε = {rounded_up(epsilon)} at δ = {number(delta)}; totals are rounded up."
 
 
 _FLOATS = (

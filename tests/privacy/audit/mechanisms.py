@@ -162,7 +162,7 @@ def _path_score(sampler, first, second):
 
 
 def _planned_path():
-    """A plan's chains; the last state of each, rounded, for the price of its path."""
+    """A plan's chains; the average of each, rounded, for the price of its path."""
     bought = plan_path(
         1, 1, 0.0, loss="squared", radius=1.0, row_norm=1.0, epsilon=8.0, delta=1e-3, max_steps=50
     )
