@@ -14,6 +14,7 @@ from rashomon_explorer.privacy.tradeoff.piecewise import (
     from_samples,
     hull,
 )
+from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
 from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 
@@ -25,6 +26,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Piecewise",
+    "PoissonSampled",
     "RepeatedBoundedRange",
     "Subsampled",
     "TradeOff",

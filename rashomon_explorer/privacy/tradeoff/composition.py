@@ -111,7 +111,7 @@ class _Losses:
     @classmethod
     def of(cls, parts: tuple[Part, ...], grid: float | None) -> "_Losses":
         pmf = _pmf_module()
-        tops = [_top(curve, count) for curve, count in parts]
+        tops = [_largest_loss(curve, count) for curve, count in parts]
         spacing = grid or _spacing(parts, max(tops))
         total, error = None, 0.0
         for (curve, count), top in zip(parts, tops, strict=True):
@@ -194,6 +194,13 @@ def _opened(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
             yield from ((inner, count * times) for inner, times in curve.parts)
         else:
             yield curve, count
+
+
+def _largest_loss(curve: TradeOff, count: int) -> float:
+    """Size of the loss that either order of the neighbours reaches: a grid has two ends."""
+    swapped = curve.inverse()
+    top = _top(curve, count)
+    return top if swapped is curve else max(top, _top(swapped, count))
 
 
 def _top(curve: TradeOff, count: int) -> float:

@@ -16,6 +16,7 @@ from rashomon_explorer.privacy.tradeoff.composition import Composition
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
 from rashomon_explorer.privacy.tradeoff.laplace import Laplace
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
+from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
 from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 from rashomon_explorer.privacy.zcdp import zcdp_delta
@@ -27,6 +28,7 @@ _SIMPLE: tuple[type[TradeOff], ...] = (
     BoundedRange,
     RepeatedBoundedRange,
     AdaptiveBoundedRange,
+    PoissonSampled,
 )
 
 
