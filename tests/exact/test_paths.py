@@ -1,0 +1,191 @@
+"""What one record moves of a gradient, what a path of them costs, and what a budget buys."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.network import NetworkTarget
+from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
+from rashomon_explorer.privacy.path import (
+    affordable_time,
+    last_iterate_guarantee,
+    path_guarantee,
+)
+from rashomon_explorer.privacy.path_planner import plan_path
+from rashomon_explorer.privacy.sensitivity import batch_sensitivity, gradient_sensitivity
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift, NetworkDrift
+from rashomon_explorer.samplers.drift.rounding import SinglePrecision
+from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
+from tests.exact.conftest import exactly
+
+OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture
+
+
+def problem(n=40, ridge=0.0, radius=2.0, loss="squared"):
+    X = np.tile([[0.6], [-0.6]], (n // 2, 1))
+    y = np.tile([1.0, -1.0], n // 2)
+    return Problem(X, y, loss=loss, radius=radius, ridge=ridge, intercept=False)
+
+
+class TestGradients:
+    def test_without_threshold(self, constants):
+        assert gradient_sensitivity(constants, 0.0, width=0.0) == exactly(2 * 2.0 / 100)
+        assert gradient_sensitivity(constants, 0.0, width=0.0, data_slope=0.025) == 0.025
+        assert gradient_sensitivity(constants, 0.0, width=0.0, gradient_error=0.5) == exactly(0.54)
+
+    @pytest.mark.parametrize("width", [0.01, 0.04])
+    def test_smooth_threshold(self, constants, width):
+        share = min(1.0, OMEGA / width)
+        assert gradient_sensitivity(constants, 0.1, width=width) == exactly(0.04 + share * 2.0)
+        lost = gradient_sensitivity(constants, 0.1, width=width, value_error=0.002)
+        assert lost == exactly(0.04 + min(1.0, (OMEGA + 0.002) / width) * 2.0)
+
+    def test_interior_minimiser(self, constants):
+        inside = gradient_sensitivity(constants, 0.1, width=0.04, interior=True)
+        gradient = math.sqrt(2 * 1.5 * (0.1 + 0.04 + OMEGA))
+        assert inside == exactly(0.04 + OMEGA / 0.04 * gradient)
+
+    def test_hard_threshold(self, constants):
+        assert gradient_sensitivity(constants, 0.1, width=0.0) == 2.0
+        moved = gradient_sensitivity(constants, 0.1, width=0.0, gradient_error=0.5)
+        assert moved == exactly(2.5)
+
+    @pytest.mark.parametrize(("steps", "taken"), [(1, 1), (3, 1), (4, 2), (7, 3)])
+    def test_batches_without_threshold(self, constants, steps, taken):
+        """A record is in ⌈N/l⌉ of N steps; b = ⌊100/3⌋ rows are in each."""
+        found = batch_sensitivity(constants, 0.0, width=0.0, n_batches=3, n_steps=steps)
+        assert found == exactly(2 * 2.0 / 33 * math.sqrt(taken / steps))
+
+    @pytest.mark.parametrize("width", [0.0, 0.2])
+    def test_batches_with_a_threshold(self, constants, width):
+        found = batch_sensitivity(constants, 0.1, width=width, n_batches=3, n_steps=7)
+        other = (min(1.0, OMEGA / width) if width else 1.0) * 2.0
+        own = 2 * 2.0 / 33
+        own = own + (OMEGA + 0.03 * 100 / 33) / width * 2.0 if width else max(own, 2.0)
+        assert found == exactly(math.sqrt((3 * own**2 + 4 * other**2) / 7))
+
+
+class TestDrifts:
+    def test_double_precision_and_the_largest_step(self):
+        posed = problem(ridge=0.25)
+        target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.04))
+        full = FullDrift(target)
+        moved = 2 * (posed.L - 0.25 * 2.0) / 40
+        found = moved + min(1.0, posed.constants.priced_osc / 0.04) * posed.L
+        assert full.sensitivity(1) == pytest.approx(found)
+        assert full.largest_step == exactly(2 / (50.0 * (posed.M + posed.L**2 / 0.04)))
+        assert full.diameter == 4.0
+        hard = FullDrift(GibbsTarget(posed, 50.0, 0.0))
+        assert hard.largest_step == exactly(2 / (50.0 * posed.M))
+        h = 0.3 * hard.largest_step
+        assert hard.contraction(h) == exactly(
+            max(abs(1 - h * 50 * 0.25), abs(1 - h * 50 * posed.M))
+        )
+
+    def test_single_precision_pays_for_its_rounding(self):
+        posed, unit = problem(), 2.0**-24
+        gamma = 40 * unit / (1 - 40 * unit)
+        cell = unit * (128 + 3 * posed.domain.reach(posed.row_bound))
+        error = SinglePrecision.of(posed)
+        assert error.share == exactly(gamma) and error.cell == exactly(cell)
+        assert error.gradient == exactly(2 * posed.L / 40 * (40 * gamma + cell))
+        reach = posed.domain.reach(posed.row_bound)
+        largest = 1 + math.log(2) + posed.loss.lipschitz(reach, 1.0) * reach
+        assert error.value == exactly(2 * largest / 40 * (40 * gamma + cell))
+        for psi, threshold in ((0.0, None), (0.1, SmoothThreshold(0.04))):
+            target = GibbsTarget(posed, 50.0, psi, threshold or "hard")
+            single = FullDrift(target, precision="single").sensitivity(1)
+            more = single - FullDrift(target).sensitivity(1)
+            threshold_more = error.value / 0.04 * posed.L if threshold else 0.0
+            if threshold and posed.constants.priced_osc >= 0.04:
+                threshold_more = 0.0  # already the whole gradient
+            assert more == pytest.approx(error.gradient + threshold_more, rel=1e-6)
+
+    def test_batches(self):
+        posed = problem()
+        found = BatchDrift(GibbsTarget(posed, 50.0, 0.0), 12)  # ⌊40/12⌋ = 3 batches of 13 or more
+        assert found.n_batches == 3
+        assert found.sensitivity(4) == pytest.approx(2 * posed.L / 13 * math.sqrt(2 / 4))
+
+    def test_networks(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((40, 2)), rng.choice([-1.0, 1.0], 40)
+        target = NetworkTarget(X, y, beta=10.0, hidden=2, clip=0.5, radius=3.0)
+        assert NetworkDrift(target).sensitivity(9) == exactly(2 * 0.5 / 40)
+        batches = NetworkDrift(target, batch_size=12)
+        assert batches.sensitivity(4) == exactly(2 * 0.5 / 13 * math.sqrt(2 / 4))
+        assert NetworkDrift(target).diameter == 6.0
+
+    def test_gaussian_threshold(self):
+        posed = problem(loss="logistic", radius=1.0)
+        everywhere = posed.loss.lipschitz(np.inf, posed.row_bound)
+        jump = GaussianDrift(GibbsTarget(posed, 50.0, 0.1, GaussianThreshold(0.2, n_samples=4)))
+        assert jump.sensitivity(1) == exactly(everywhere)
+        plain = GaussianDrift(GibbsTarget(posed, 50.0, 0.0, GaussianThreshold(0.2, n_samples=4)))
+        assert plain.sensitivity(1) == exactly(2 * everywhere / 40)
+
+
+class TestPaths:
+    def test_all_states(self):
+        paid = path_guarantee(beta=30.0, sensitivity=0.02, step_size=0.01, n_steps=50, n_chains=3)
+        assert paid.mu == exactly(0.6 * math.sqrt(3 * 0.5 / 2))
+        assert paid.rho == exactly(0.36 * 3 * 0.5 / 4)
+
+    def test_last_states(self):
+        common = {"beta": 30.0, "sensitivity": 0.02, "step_size": 0.01, "n_steps": 50}
+        shift = 0.006
+        found = last_iterate_guarantee(**common, contraction=0.9, n_chains=3).mu
+        forgets = (1 - 0.9**50) / (1 + 0.9**50) * 1.9 / 0.1
+        assert found == exactly(shift * math.sqrt(3 * forgets / 0.02))
+        assert last_iterate_guarantee(**common, contraction=1.0).mu == exactly(
+            shift * math.sqrt(50 / 0.02)
+        )
+        wide = min((0.01 + t * shift) ** 2 / t for t in range(1, 51))
+        found = last_iterate_guarantee(**common, contraction=1.0, diameter=0.01, n_chains=3).mu
+        assert found == exactly(math.sqrt(3 * wide / 0.02))
+
+    def test_the_last_state_of_a_sampler_counts_the_whole_domain(self):
+        """D is the diameter, not the radius."""
+        posed = problem(n=40)
+        target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.2))
+        drift = FullDrift(target)
+        h = 0.5 * drift.largest_step
+        sampler = LangevinSampler(h, 200_000, n_chains=2, release="last")
+        shift = h * 50 * drift.sensitivity(1)
+        wide = min((4.0 + t * shift) ** 2 / t for t in range(1, 200_000, 1))
+        found = sampler.certificate(target).mu
+        assert wide < 200_000 * shift**2
+        assert found == pytest.approx(math.sqrt(2 * wide / (2 * h)), rel=1e-9)
+
+    def test_an_affordable_time_spends_the_budget(self):
+        time = affordable_time(epsilon=1.0, delta=1e-6, beta=30.0, sensitivity=0.02, n_chains=3)
+        mu = 0.6 * math.sqrt(3 * time / 2)
+        assert gdp_epsilon(mu, 1e-6) == pytest.approx(1.0, rel=1e-6)
+        assert gdp_epsilon(mu, 1e-6) <= 1.0
+
+    @pytest.mark.parametrize("psi", [0.0, 0.02])
+    def test_a_plan_spends_its_budget_and_promises_what_the_theorem_does(self, psi):
+        planned = plan_path(
+            5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, n_draws=3
+        )
+        made = Constants.of("logistic", n=5000, p=4, domain=Ball(2.0), row_bound=1.5)
+        assert planned.sensitivity == pytest.approx(
+            gradient_sensitivity(made, psi, width=planned.width)
+        )
+        h, N, beta = planned.step_size, planned.n_steps, planned.beta
+        mu = beta * planned.sensitivity * math.sqrt(3 * N * h / 2)
+        assert planned.guarantee.mu == exactly(mu) and mu <= gdp_mu(1.0, 1e-6)
+        if h < 2 / (beta * (made.M + (made.L**2 / planned.width if planned.width else 0))) * 0.999:
+            assert mu == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-6)
+        excess = 4 / beta + 2.0**2 / (2 * beta * h * N) + h * beta * made.L**2 / 2
+        assert planned.excess_bound == exactly(excess + psi + planned.width / 2)
+        ledger = plan_path(
+            5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, ledger=True
+        )
+        assert ledger.guarantee.rho <= 0.0245  # zcdp_rho(1, 1e-6)

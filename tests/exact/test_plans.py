@@ -1,0 +1,110 @@
+"""What plans buy and charge: independent draws, mechanisms that narrow, a ridge of one's own."""
+
+import math
+
+import pytest
+from scipy.stats import gamma
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.privacy.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.privacy.narrowing import (
+    data_lipschitz,
+    data_slope,
+    narrowed,
+    plan_iterated,
+    plan_perturbed,
+    solver_distance,
+)
+from rashomon_explorer.privacy.planner import plan
+from rashomon_explorer.privacy.pricing import affordable_draws, affordable_eta, price
+from rashomon_explorer.privacy.regularising import plan_regularised, with_ridge
+from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from tests.exact.conftest import exactly
+
+ROWS = {"n": 1000, "p": 3, "psi": 0.02, "radius": 2.0, "row_norm": 1.5}
+
+
+class TestDraws:
+    def test_price(self):
+        assert price(0.3, 4, ledger=True).rho == exactly(4 * 0.09 / 8)
+        assert price(0.3, 4, ledger=True).pure_epsilon == exactly(1.2)
+        assert price(0.3, 4).rho == exactly(4 * 0.09 / 8)
+
+    def test_affordable(self):
+        assert affordable_eta(4.0, 0.0, 20) == exactly(0.2)
+        eta = affordable_eta(4.0, 1e-6, 20, ledger=True)
+        assert zcdp_epsilon(20 * eta**2 / 8, 1e-6) == pytest.approx(4.0, rel=1e-6)
+        assert affordable_draws(4.0, 0.0, 0.199) == 20 == affordable_draws(4.0, 0.0, 0.2)
+        assert affordable_draws(4.0, 0.0, 0.201) == 19
+
+    @pytest.mark.parametrize("ledger", [False, True])
+    def test_a_plan_charges_what_it_draws(self, ledger):
+        bought = plan(**ROWS, epsilon=2.0, n_draws=5, ledger=ledger)
+        made = Constants.of("logistic", n=1000, p=3, domain=Ball(2.0), row_bound=1.5)
+        assert bought.oscillation == made.priced_osc
+        assert bought.beta == pytest.approx(0.4 / made.priced_osc)
+        assert bought.eta == pytest.approx(0.4)
+        assert bought.guarantee.pure_epsilon == pytest.approx(2.0)
+        assert bought.hit_rate_bound == exactly(guaranteed_hit_rate(3, bought.beta, 0.02))
+        assert bought.excess_bound == exactly(3 / bought.beta + 0.02)
+
+    def test_a_wanted_hit_rate_is_paid_for(self):
+        wanted = plan(**ROWS, hit_rate=0.5, n_draws=5)
+        assert wanted.hit_rate_bound >= 0.5
+        assert wanted.epsilon == pytest.approx(5 * wanted.beta * wanted.oscillation)
+
+
+class TestNarrowing:
+    def test_constants(self, constants, ball):
+        assert data_lipschitz(constants, ball) == pytest.approx(2.0 - 0.5 * 1.5)
+        assert data_slope(constants, ball) == pytest.approx(2 * 1.25 / 100)
+        near = narrowed(constants, ball, 0.2)
+        assert near.osc == pytest.approx(0.025 * 0.2)
+        assert near.gap_tolerance == pytest.approx(1e-3 * 0.005)
+        assert narrowed(constants, ball, 1e-12).gap_tolerance == exactly(16 * 2.0**-52 * 7.0)
+        assert solver_distance(constants, ball) == pytest.approx(0.01 * 1.25 / (0.5 * 100))
+
+    def test_output_perturbation(self, constants, ball):
+        found = plan_perturbed(constants, ball, epsilon=6.0, failure=1e-4)
+        error = 0.01 * 1.25 / 50
+        scale = (2 * 1.25 / 50 + 2 * error) / 3.0
+        assert found.noise_scale == pytest.approx(scale)
+        (stage,) = found.stages
+        distance = scale * gamma.isf(1e-4, 3) + error
+        assert stage.distance == pytest.approx(distance) and stage.epsilon == exactly(3.0)
+        osc = 0.025 * 2 * distance
+        gap = 1e-3 * osc
+        assert stage.beta == pytest.approx(3.0 / (osc + 2 * gap))
+        assert found.guarantee.pure_epsilon == exactly(6.0)
+        assert found.guarantee.rho == exactly(9 / 2 + 9 / 8)
+        assert found.excess_bound == pytest.approx(3 / stage.beta + gap + 1e-4 * 2.0 * 3.0)
+        assert found.excess_quantile == pytest.approx(gamma.isf(1e-4, 3) / stage.beta + gap)
+
+    def test_iterated(self, ball):
+        many = Constants(n=10**6, p=3, L=2.0, M=1.5, m=0.5, osc=3e-6)
+        found = plan_iterated(many, ball, epsilon=3.0, failure=1e-4, n_stages=2)
+        first, second = found.stages
+        assert (first.epsilon, second.epsilon) == (exactly(1.0), exactly(2.0))
+        assert first.distance == math.inf
+        assert first.beta == pytest.approx(1.0 / (3e-6 + 6e-12))
+        quantile = gamma.isf(1e-4, 3)
+        distance = math.sqrt(2 * (quantile / first.beta + 3e-12) / 0.5)
+        assert second.distance == pytest.approx(distance)
+        osc = 2.5e-6 * 2 * distance
+        gap = max(1e-3 * osc, 16 * 2.0**-52 * 7.0)
+        assert second.beta == pytest.approx(2.0 / (osc + 2 * gap))
+        assert found.guarantee.pure_epsilon == exactly(3.0)
+        assert found.excess_bound == pytest.approx(3 / second.beta + gap + 1e-4 * 6.0)
+
+    def test_a_ridge_of_its_own(self, ball):
+        plain = Constants(n=100, p=3, L=2.0, M=1.5, m=0.0, osc=0.03)
+        found = plan_regularised(plain, ball, epsilon=2.0)
+        assert found.ridge == exactly(2 * 2.0 / (1.5 * 10))
+        assert found.beta == exactly(2.0 / (0.03 + 6e-8))
+        fixed = found.ridge / 2 * 1.5**2 + 2 * 4.0 / (found.ridge * 100)
+        assert found.statistical_bound == exactly(fixed)
+        assert found.population_bound == exactly(3 / found.beta + 3e-8 + fixed)
+        assert found.guarantee.rho == exactly(0.5)
+        ridged = with_ridge(plain, ball, 0.4)
+        assert (ridged.L, ridged.M, ridged.m, ridged.osc) == (2.6, 1.9, 0.4, 0.03)
