@@ -21,7 +21,7 @@ NO_PRICES = {"privacy/ledger.py"}
 
 
 def test_one_ledger_tells_one_price(tmp_path, capsys):
-    ledger = Ledger.open(tmp_path / "told.ledger", epsilon=BUDGET, delta=0.0)
+    ledger = Ledger.create(tmp_path / "told.ledger", epsilon=BUDGET, delta=0.0)
     ledger.reserve(pure(SPENT)).commit()
     main(["ledger", "show", str(ledger.path)])
     with pytest.raises(BudgetExceededError) as refused:
