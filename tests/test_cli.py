@@ -281,7 +281,7 @@ def test_it_exports_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["ledger", "export", str(path)]) == 0
     told = capsys.readouterr().out
     assert told == ledger.export() + "\n"
-    assert [entry["state"] for entry in json.loads(told)["entries"]] == ["committed", "voided"]
+    assert [entry["state"] for entry in json.loads(told)["entries"]] == ["spent", "voided"]
     assert main(["ledger", "show", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "voided: no note" in shown

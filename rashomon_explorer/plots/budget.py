@@ -53,7 +53,7 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         budget,
         delta,
         None if planned is None else planned.guarantee,
-        notes=[f"{entry.who}, {entry.when}<br>{entry.state}" for entry in entries],
+        notes=[f"{entry.who}, {entry.day}<br>{entry.standing}" for entry in entries],
     )
 
 

@@ -250,10 +250,10 @@ def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
     places = accumulate(int(entry.counts) for entry in charges)
     frame = pd.DataFrame(
         {
-            "when": [entry.when for entry in charges],
+            "when": [entry.day for entry in charges],
             "who": [entry.who for entry in charges],
             "what": [entry.note for entry in charges],
-            "state": [entry.state for entry in charges],
+            "state": [entry.standing for entry in charges],
             "ε in total": [totals[place] for place in places],
         },
         index=pd.Index([entry.id for entry in charges], name="charge"),

@@ -65,9 +65,25 @@ class LedgerEntry:
         """Whether the charge is spent."""
         return self.state != "voided"
 
+    @property
+    def standing(self) -> str:
+        """``"spent"`` or ``"voided"``: as much of the state as no row can decide."""
+        return "spent" if self.counts else "voided"
+
+    @property
+    def day(self) -> str:
+        """Date of the reservation (UTC): to the second, a loop would tell its run times."""
+        return self.when[:10]
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {**vars(self), "guarantee": self.guarantee.to_dict()}
+        """Plain values that no row decides, for JSON."""
+        return {
+            **vars(self),
+            "guarantee": self.guarantee.to_dict(),
+            "state": self.standing,
+            "when": self.day,
+            "voided_when": self.voided_when and self.voided_when[:10],
+        }
 
 
 class Charge:

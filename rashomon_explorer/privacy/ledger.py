@@ -4,7 +4,6 @@ import json
 import math
 import os
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from rashomon_explorer.privacy.ledger_rows import (
     insert_charge,
     mark,
     read_entries,
-    read_leaks,
+    sum_entries,
 )
 from rashomon_explorer.privacy.ledger_schema import (
     SCHEMA_VERSION,
@@ -248,9 +247,9 @@ class Ledger:
         TypeError
             If ``guarantee`` is no `Guarantee`, such as a bare ε.
         LedgerError
-            If the file cannot be written, an (ε, δ) charge comes after charges without δ, or the
-            charge to extend was not started, may have been seen, is another ledger's, or was
-            extended already.
+            If the file cannot be written, its totals are not the sum of its charges, an (ε, δ)
+            charge comes after charges without δ, or the charge to extend was not started, may
+            have been seen, is another ledger's, or was extended already.
         ValueError
             If ``parameters`` has the key ``"extends"``, which the ledger writes.
         """
@@ -267,7 +266,7 @@ class Ledger:
                 check_extendable(extends, self.path, read_entries(connection))
                 guarantee = rest_of(guarantee, find_entry(connection, extends.id))
                 parameters[EXTENDS] = extends.id
-            budget, totals = read_budget(connection), read_totals(connection)
+            budget, totals = read_budget(connection), _checked_totals(connection, self.path)
             if budget is not None:
                 _refuse_past(budget, totals, guarantee)
             number = insert_charge(connection, totals, guarantee, note, parameters)
@@ -283,21 +282,20 @@ class Ledger:
         """
         with reading(self.path) as connection:
             connection.execute("BEGIN")
-            again = Totals.of(e.guarantee for e in read_entries(connection) if e.counts)
-            kept, leaks = read_totals(connection), read_leaks(connection)
-        if kept != replace(again, leaks=leaks):
-            raise LedgerError(
-                f"the totals of the ledger {self.path} are not the sum of its charges: "
-                "something else changed the file; go back to a copy you trust"
-            )
+            read_entries(connection)
+            _checked_totals(connection, self.path)
 
     def export(self) -> str:
-        """Give everything in the ledger as JSON text, after :meth:`check`.
+        """Give the ledger as JSON text, after :meth:`check`: nothing in it is decided by rows.
+
+        A charge is ``"spent"`` or ``"voided"``: whether what was started came to its end may
+        depend on the rows. Of times only the day is given: when the next charge of a loop was
+        reserved tells how long the one before took.
 
         Returns
         -------
         str
-            Budget, what is spent and left, and every entry; infinities are the string ``"inf"``.
+            Budget, what is spent and left, every entry; infinities are the string ``"inf"``.
         """
         self.check()
         with reading(self.path) as connection:
@@ -357,6 +355,17 @@ def _set_budget(connection: sqlite3.Connection, budget: Budget, path: Path) -> N
             f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
             f"δ={budget[1]:g}: a budget is set once"
         )
+
+
+def _checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
+    """Return the totals, which must be what the charges add up to."""
+    kept = read_totals(connection)
+    if kept != sum_entries(connection):
+        raise LedgerError(
+            f"the totals of the ledger {path} are not the sum of its charges: something else "
+            "changed the file; go back to a copy you trust"
+        )
+    return kept
 
 
 def _delta(budget: Budget | None) -> float:

@@ -16,7 +16,12 @@ _LOCK_SECONDS = 30.0
 # of SQLite (up to 3.51.2) in which processes that write and checkpoint together can corrupt it.
 # EXTRA also flushes the folder after the journal is gone: without it a power cut could bring the
 # journal back, which would undo a charge that was acknowledged. `fullfsync` is for macOS.
-_DURABLE = ("PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON")
+# `secure_delete` is for migrations: what an older version kept must not stay in unused pages.
+_PRAGMAS = (
+    "PRAGMA synchronous = EXTRA",
+    "PRAGMA fullfsync = ON",
+    "PRAGMA secure_delete = ON",
+)
 
 
 @contextmanager
@@ -27,6 +32,12 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             f"there is no ledger at {path}, and none is made by opening one: check the path (a "
             "relative one starts in the folder of this process), or create the ledger with "
             "Ledger.create(path, epsilon=..., delta=...)"
+        )
+    if path.is_file() and path.stat().st_nlink > 1:
+        raise LedgerError(
+            f"the ledger {path} has another hard link: after a crash SQLite looks for its journal "
+            "under one name only, so that a charge made under the other could be lost. Remove the "
+            "other name, or copy the file; a symbolic link is harmless"
         )
     with _connect(path) as connection:
         if path.stat().st_size == 0:
@@ -97,8 +108,9 @@ def bring_up_to_date(path: Path) -> None:
         if check_ours(connection, path) == SCHEMA_VERSION:
             return
         connection.execute("BEGIN IMMEDIATE")
-        if check_ours(connection, path) < SCHEMA_VERSION:  # another process may have been first
-            migrate(connection)
+        version = check_ours(connection, path)
+        if version < SCHEMA_VERSION:  # another process may have been first
+            migrate(connection, version)
         connection.execute("COMMIT")
 
 
@@ -111,7 +123,7 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.Error as error:
         raise LedgerError(f"cannot open the ledger {path}: {error}") from error
     try:
-        for pragma in _DURABLE:
+        for pragma in _PRAGMAS:
             connection.execute(pragma)
         yield connection
     except sqlite3.DatabaseError as error:

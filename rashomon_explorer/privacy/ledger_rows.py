@@ -14,10 +14,9 @@ from rashomon_explorer.privacy.ledger_schema import read_guarantee, read_totals,
 from rashomon_explorer.privacy.totals import Totals
 
 _CHANGES = {
-    "started": "started_at = coalesce(started_at, :now)",
-    "committed": "started_at = coalesce(started_at, :now), "
-    "committed_at = coalesce(committed_at, :now)",
-    "voided": "voided_at = :now, voided_by = :who, voided_why = :why",
+    "started": "state = iif(state = 'reserved', 'started', state)",
+    "committed": "state = 'committed'",
+    "voided": "state = 'voided', voided_at = :now, voided_by = :who, voided_why = :why",
 }
 
 
@@ -86,7 +85,7 @@ def read_entries(connection: sqlite3.Connection, number: int | None = None) -> l
     """Return every charge, oldest first, or the one with this number."""
     where, values = ("WHERE id = ?", (number,)) if number is not None else ("", ())
     rows = connection.execute(
-        "SELECT id, who, reserved_at, note, parameters, guarantee, started_at, committed_at, "
+        "SELECT id, who, reserved_at, note, parameters, guarantee, state, "
         f"voided_by, voided_at, voided_why FROM charges {where} ORDER BY id",
         values,
     )
@@ -98,16 +97,28 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
 
     A voided first charge may have settled it, so that it cannot be told from the others.
     """
-    rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE voided_at IS NULL")
+    rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
     found = [bool(leaks) for (leaks,) in rows]
     if len(found) > 1:
         raise LedgerError("the ledger's charges disagree on what δ pays for: the file was changed")
     return found[0] if found else None
 
 
+def sum_entries(connection: sqlite3.Connection) -> Totals:
+    """Add the charges that count up again, in the caller's transaction.
+
+    Charges of one guarantee are told together, because a text costs more to read than to add.
+    """
+    rows = connection.execute(
+        "SELECT min(id), guarantee, count(*) FROM charges WHERE state <> 'voided' "
+        "GROUP BY guarantee ORDER BY 1"
+    )
+    counted = [(read_guarantee(number, text), count) for number, text, count in rows]
+    return Totals.of_many(counted, read_leaks(connection))
+
+
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
-    number, who, when, note, parameters, guarantee, started, committed, *voided = row
-    state = "committed" if committed else "started" if started else "reserved"
+    number, who, when, note, parameters, guarantee, state, *voided = row
     return LedgerEntry(
         id=number,
         who=who,
@@ -115,7 +126,7 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
         note=note,
         parameters=json.loads(parameters),
         guarantee=read_guarantee(number, guarantee),
-        state="voided" if voided[1] else state,
+        state=state,
         voided_by=voided[0],
         voided_when=voided[1],
         voided_why=voided[2],

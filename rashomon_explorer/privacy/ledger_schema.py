@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from functools import lru_cache
 from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
@@ -9,20 +10,26 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.totals import Totals
 
 APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
-_BUDGET = "CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL)"
+_BUDGET = (
+    "CREATE TABLE IF NOT EXISTS budget "
+    "(id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL)"
+)
+_TOTALS = (
+    "CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)"
+)
 
 # `leaks` is what the charge was counted under, for `totals` to be computed again from charges.
-# The table has another name than in version 1, so that a process which still runs version 1 on a
-# migrated file fails instead of writing charges that the totals would not know.
-_CHARGES = (
-    """
+# When a charge was started and committed is not kept: between the two the rows were read, and how
+# long that took is theirs. Version 1 had its charges in `entries`, so that a process which still
+# runs it on a migrated file fails; version 2 looks for the columns of those times and fails too.
+_CHARGES = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     reserved_at TEXT NOT NULL,
-    started_at TEXT,
-    committed_at TEXT,
+    state TEXT NOT NULL DEFAULT 'reserved'
+        CHECK (state IN ('reserved', 'started', 'committed', 'voided')),
     voided_at TEXT,
     voided_by TEXT,
     voided_why TEXT,
@@ -31,26 +38,44 @@ CREATE TABLE charges (
     parameters TEXT NOT NULL,
     guarantee TEXT NOT NULL,
     leaks INTEGER NOT NULL
-)""",
-    "CREATE TABLE totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)",
+)"""
+
+# `charges_once` is for INSERT OR REPLACE, which deletes without firing the trigger on DELETE.
+_TRIGGERS = (
     """
 CREATE TRIGGER charges_stay BEFORE DELETE ON charges
 BEGIN SELECT RAISE(ABORT, 'a charge never disappears'); END""",
+    """
+CREATE TRIGGER charges_once BEFORE INSERT ON charges
+WHEN EXISTS (SELECT 1 FROM charges WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END""",
     """
 CREATE TRIGGER charges_keep BEFORE UPDATE
     OF id, reserved_at, who, note, parameters, guarantee, leaks ON charges
 BEGIN SELECT RAISE(ABORT, 'a charge never changes'); END""",
     """
-CREATE TRIGGER charges_end_once BEFORE UPDATE ON charges
-WHEN OLD.voided_at IS NOT NULL OR (NEW.voided_at IS NOT NULL AND OLD.started_at IS NOT NULL)
+CREATE TRIGGER charges_go_on BEFORE UPDATE ON charges
+WHEN OLD.state = 'voided'
+    OR (NEW.state = 'voided' AND OLD.state <> 'reserved')
+    OR (NEW.state = 'reserved' AND OLD.state <> 'reserved')
+    OR (NEW.state = 'started' AND OLD.state = 'committed')
 BEGIN SELECT RAISE(ABORT, 'a charge that was started or voided stays so'); END""",
+    """
+CREATE TRIGGER budget_stays BEFORE DELETE ON budget
+BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
+    """
+CREATE TRIGGER budget_once BEFORE INSERT ON budget
+WHEN EXISTS (SELECT 1 FROM budget)
+BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
+    """
+CREATE TRIGGER budget_keeps BEFORE UPDATE ON budget
+BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
 )
 
 
 def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
     """Make the tables of an empty ledger, within the caller's transaction."""
-    for statement in (_BUDGET, *_CHARGES):
-        connection.execute(statement)
+    _make_tables(connection)
     write_totals(connection, Totals())
     if budget is not None:
         write_budget(connection, budget)
@@ -72,29 +97,56 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Turn version 1 into version 2, within the caller's transaction.
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Turn an older version into today's, within the caller's transaction."""
+    _FROM[version](connection)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
-    Nobody can tell any more whether an open reservation had begun, so that all are taken to have
-    been started: they stay spent and cannot be voided.
+
+def _from_1(connection: sqlite3.Connection) -> None:
+    """Nobody can tell any more whether an open reservation had begun, so that all are started.
+
+    They stay spent and cannot be voided.
     """
-    for statement in _CHARGES:
-        connection.execute(statement)
+    _make_tables(connection)
     totals = Totals()
     old = connection.execute(
-        "SELECT id, reserved_at, reserved_at, committed_at, who, note, parameters, guarantee "
-        "FROM entries ORDER BY id"
+        "SELECT id, reserved_at, iif(committed_at IS NULL, 'started', 'committed'), who, note, "
+        "parameters, guarantee FROM entries ORDER BY id"
     ).fetchall()
     for row in old:
         totals = totals.plus(read_guarantee(row[0], row[-1]))
         connection.execute(
-            "INSERT INTO charges (id, reserved_at, started_at, committed_at, who, note, "
-            "parameters, guarantee, leaks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO charges (id, reserved_at, state, who, note, parameters, guarantee, leaks) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, totals.leaks),
         )
     write_totals(connection, totals)
     connection.execute("DROP TABLE entries")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _from_2(connection: sqlite3.Connection) -> None:
+    """Of the times at which charges were started and committed, only that they were stays."""
+    for trigger in ("charges_stay", "charges_keep", "charges_end_once"):
+        connection.execute(f"DROP TRIGGER {trigger}")
+    connection.execute("ALTER TABLE charges RENAME TO old_charges")
+    _make_tables(connection)
+    kept = "id, reserved_at, voided_at, voided_by, voided_why, who, note, parameters, guarantee"
+    connection.execute(
+        f"INSERT INTO charges ({kept}, leaks, state) SELECT {kept}, leaks, "
+        "CASE WHEN voided_at IS NOT NULL THEN 'voided' WHEN committed_at IS NOT NULL THEN "
+        "'committed' WHEN started_at IS NOT NULL THEN 'started' ELSE 'reserved' END "
+        "FROM old_charges ORDER BY id"
+    )
+    connection.execute("DROP TABLE old_charges")
+
+
+_FROM = {1: _from_1, 2: _from_2}
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in (_BUDGET, _TOTALS, _CHARGES, *_TRIGGERS):
+        connection.execute(statement)
 
 
 def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
@@ -127,9 +179,14 @@ def write_totals(connection: sqlite3.Connection, totals: Totals) -> None:
 def read_guarantee(number: int, text: str) -> Guarantee:
     """Return the guarantee of a charge; refuse what is none."""
     try:
-        return Guarantee.from_dict(json.loads(text))
+        return _guarantee(text)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(
             f"charge {number} of the ledger cannot be read, so that nothing can be added to it: "
             f"{error}"
         ) from error
+
+
+@lru_cache(maxsize=2**14)  # every reservation reads every charge again
+def _guarantee(text: str) -> Guarantee:
+    return Guarantee.from_dict(json.loads(text))

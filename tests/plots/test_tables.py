@@ -37,7 +37,7 @@ def test_charges_add_up_to_the_ledger(tmp_path):
             ledger.reserve(bounded_range(eta=1.0), note="look").commit()
         table = tables.charges_table(ledger.entries(), 1e-6)
         assert table["ε in total"].iloc[-1] == pytest.approx(ledger.spent())
-        assert list(table["state"]) == ["committed", "committed"]
+        assert list(table["state"]) == ["spent", "spent"]
 
 
 LABELS = [1, 1.5, "1", "1.0", "a", "", None, float("nan"), False, 7, 2.0, "no value", b"x"]

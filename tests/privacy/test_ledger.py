@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+import re
 import signal
 import sqlite3
 import subprocess
@@ -447,11 +448,79 @@ class TestFiles:
         ledger.reserve(pure(0.25)), ledger.reserve(pure(0.5))
         tamper(path, "DELETE FROM charges WHERE id = 2")
         assert ledger.spent() == 0.75
-        with pytest.raises(LedgerError, match="not the sum of its charges"):
-            ledger.check()
+        for step in (ledger.check, ledger.export, partial(ledger.reserve, pure(0.1))):
+            with pytest.raises(LedgerError, match="not the sum of its charges"):
+                step()
+
+    @pytest.mark.parametrize("budget", [{}, {"epsilon": 1.0}])
+    def test_edited_totals_buy_nothing(self, path: Path, budget: dict[str, float]) -> None:
+        ledger = Ledger.create(path, **budget)
+        ledger.reserve(pure(0.9))
+        spent = ledger.totals.to_dict()
+        for name, value in (("pure_epsilon", ["0", 0]), ("rho", ["1/3", 0]), ("rho", ["0", 1])):
+            forged = json.loads(json.dumps(spent))
+            forged["sums"][name] = value
+            tamper(path, "UPDATE totals SET value = ?", json.dumps(forged))
+            with pytest.raises(LedgerError, match="go back to a copy you trust"):
+                ledger.reserve(pure(0.01))
+        tamper(path, "UPDATE totals SET value = ?", json.dumps({**spent, "live": 0}))
+        with pytest.raises(LedgerError, match="go back to a copy you trust"):
+            ledger.reserve(pure(0.01))
+        tamper(path, "UPDATE totals SET value = ?", json.dumps(spent))
+        ledger.reserve(pure(0.01))
+
+    def test_a_charge_and_a_budget_cannot_be_replaced(self, path: Path) -> None:
+        ledger = Ledger.create(path, epsilon=1.0)
+        ledger.reserve(pure(0.5))
+        connection = sqlite3.connect(path, isolation_level=None)
+        (row,) = connection.execute("SELECT * FROM charges").fetchall()
+        into = f"INTO charges VALUES ({', '.join('?' * len(row))})"
+        for change, values in (
+            (f"INSERT OR REPLACE {into}", row),
+            (f"REPLACE {into}", row),
+            ("UPDATE OR REPLACE charges SET state = 'reserved' WHERE state = 'started'", ()),
+            ("INSERT OR REPLACE INTO budget VALUES (1, 9.0, 0.0)", ()),
+            ("UPDATE budget SET epsilon = 9.0", ()),
+            ("DELETE FROM budget", ()),
+        ):
+            if "UPDATE OR" in change:
+                connection.execute("UPDATE charges SET state = 'started'")
+            with pytest.raises(sqlite3.IntegrityError, match=r"never|stays so|set once"):
+                connection.execute(change, values)
+        connection.close()
+        ledger.check()
+        assert ledger.budget == (1.0, 0.0)
+
+    def test_a_hard_link_is_refused_a_symbolic_one_is_not(self, path: Path) -> None:
+        ledger = Ledger.create(path, epsilon=1.0)
+        other = path.with_name("other")
+        other.symlink_to(path)
+        Ledger(other).reserve(pure(0.25))
+        other.unlink()
+        other.hardlink_to(path)
+        for call in (partial(Ledger, path), partial(Ledger, other), ledger.spent):
+            with pytest.raises(LedgerError, match=r"has another hard link.*Remove the other name"):
+                call()
+        with pytest.raises(LedgerError, match="has another hard link"):
+            ledger.reserve(pure(0.25))
+        other.unlink()
+        assert ledger.spent() == 0.25
+
+    def test_an_export_tells_nothing_that_rows_decide(self, path: Path) -> None:
+        ledger = Ledger.create(path, epsilon=2.0)
+        charges = [ledger.reserve(pure(0.5), note="fit") for _ in range(3)]
+        charges[0].start()
+        charges[0].commit()
+        charges[1].start()  # it failed on its rows, or was killed because it took too long
+        charges[2].void()
+        told = json.loads(ledger.export())["entries"]
+        assert {**told[0], "id": 2} == told[1]
+        assert [entry["state"] for entry in told] == ["spent", "spent", "voided"]
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", entry["when"]) for entry in told)
+        assert [entry["voided_when"] for entry in told] == [None, None, told[2]["when"]]
 
     def test_the_file_holds_what_was_declared_and_no_row(self, path: Path) -> None:
-        rows = [[0.123456789, -0.3], [-0.2, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
+        rows = [[0.123456789, -0.3], [-0.1, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
         Ledger.create(path)
         model = RashomonClassifier(n_draws=2, ledger=path, random_state=0)
         model.fit(rows, ["secret-a", "secret-b", "secret-a", "secret-b"] * 5)

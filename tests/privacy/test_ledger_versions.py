@@ -1,4 +1,4 @@
-"""A ledger of version 1, made by the code of that time, goes on where it was."""
+"""A ledger of an older version, made by the code of that time, goes on where it was."""
 
 import json
 import shutil
@@ -11,11 +11,17 @@ import pytest
 from rashomon_explorer.privacy import Ledger, LedgerError, gdp, pure
 
 VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
+VERSION_2 = Path(__file__).with_name("ledger-version-2.sqlite")
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return Path(shutil.copy(VERSION_1, tmp_path / "old.ledger"))
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return Path(shutil.copy(VERSION_2, tmp_path / "old.ledger"))
 
 
 def test_a_migrated_ledger_says_what_it_said(path: Path) -> None:
@@ -69,10 +75,74 @@ def test_a_migration_that_fails_changes_nothing(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old: Path) -> None:
+    assert b"2031-01-02" in old.read_bytes() and b"2031-06-07" in old.read_bytes()
+    ledger = Ledger(old)
+    assert b"2031" not in old.read_bytes()
+    assert ledger.budget == (3.0, 1e-6)
+    assert ledger.spent() == 1.2784475711860754  # as version 2 printed it
+    assert ledger.spent(1e-3) == 0.7768169639565292
+    ledger.check()
+    entries = ledger.entries()
+    assert [entry.id for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert [entry.state for entry in entries] == [
+        *("committed", "started", "reserved", "voided", "reserved", "committed")
+    ]
+    assert entries[0].note == "first look, ψ ≤ 0.02"
+    assert entries[0].parameters == {"n": 50000, "sampler": "exact"}
+    assert entries[0].when == "2026-11-22T01:40:32+00:00"
+    assert entries[1].guarantee == gdp(0.05).with_seed()
+    assert entries[2].extends == 2
+    assert entries[3].voided_why == "wrong table" and entries[3].voided_when is not None
+    charge = ledger.reserve(pure(0.1))
+    assert charge.id == 7
+    charge.start()
+    with pytest.raises(LedgerError, match="cannot become voided"):
+        charge.void()
+
+
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2])
+def test_no_time_after_the_reservation_is_kept(version: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(version, tmp_path / "old.ledger"))
+    ledger = Ledger(path)
+    for step in ("start", "commit"):
+        charge = ledger.reserve(pure(0.01))
+        before = _tables(path)
+        getattr(charge, step)()
+        changed = [pair for pair in zip(before, _tables(path), strict=True) if len(set(pair)) > 1]
+        assert len(changed) == 1
+        assert {*changed[0][1]} - {*changed[0][0]} <= {"started", "committed"}
+
+
+def test_several_may_migrate_version_2_at_once(old: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        spent = list(pool.map(lambda _: Ledger.open(old).spent(), range(8)))
+    assert set(spent) == {1.2784475711860754}
+
+
+def test_what_runs_version_2_starts_nothing_in_version_3(old: Path) -> None:
+    Ledger(old)
+    connection = sqlite3.connect(old)
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        connection.execute("UPDATE charges SET started_at = coalesce(started_at, '') WHERE id = 3")
+    connection.close()
+
+
+def _tables(path: Path) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    rows = [
+        row
+        for table in ("budget", "charges", "totals")
+        for row in connection.execute(f"SELECT * FROM {table} ORDER BY id")
+    ]
+    connection.close()
+    return rows
+
+
 def test_an_export_is_plain_json(path: Path) -> None:
     ledger = Ledger(path)
     told = json.loads(ledger.export(), parse_constant=pytest.fail)
-    assert told["version"] == 2
+    assert told["version"] == 3
     assert told["budget"] == {"epsilon": 3.0, "delta": 1e-6}
     assert (told["spent"], told["remaining"]) == (ledger.spent(), ledger.remaining)
     assert told["entries"] == [entry.to_dict() for entry in ledger.entries()]

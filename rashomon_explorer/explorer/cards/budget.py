@@ -48,7 +48,7 @@ class BudgetCard(FigureCard):
                 account.budget,
                 account.delta,
                 planned,
-                notes=[f"{e.note}<br>{e.when}, {e.state}" for e in account.charges if e.counts],
+                notes=[f"{e.note}<br>{e.day}, {e.standing}" for e in account.charges if e.counts],
             ),
             partial(charges_table, account.charges, account.delta) if account.charges else None,
             (
