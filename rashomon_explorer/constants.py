@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss, get_loss
 
-_LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
+LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
 
 # The minimum enters the threshold, so its error is paid for: a millionth of the oscillation, or
 # a thousandth for a loss with kinks, whose minimum converges slowly.
@@ -104,8 +104,7 @@ class Constants:
             range, scores could overflow, or ``p`` does not suit the domain or the loss.
         """
         for name, count in (("n", n), ("p", p)):
-            if not isinstance(count, Integral) or count < 1:
-                raise ValueError(f"{name} must be a whole number, at least 1, got {count!r}")
+            check_count(name, count)
         check_positive("row_bound", row_bound)
         check_nonnegative("ridge", ridge)
         loss = get_loss(loss)
@@ -116,10 +115,17 @@ class Constants:
                 f"p must be a multiple of the loss's {loss.outputs} scores a row, got p={p}"
             )
         reach = domain.reach(row_bound)
-        if not reach <= _LARGEST_REACH:
+        if not reach <= LARGEST_REACH:
             raise ValueError(
-                f"scores could reach {reach:g}, more than {_LARGEST_REACH:g}: lower radius or "
+                f"scores could reach {reach:g}, more than {LARGEST_REACH:g}: lower radius or "
                 "row_norm (scale the features by their public ranges)"
+            )
+        # A small reach may be a huge row times a tiny radius: the row's square overflows.
+        size = max(row_bound, domain.radius_bound, getattr(loss, "target_bound", 0.0))
+        if not size <= LARGEST_REACH:
+            raise ValueError(
+                f"rows, models or targets could be as long as {size:g}, more than "
+                f"{LARGEST_REACH:g}: lower row_norm, radius or the loss's target_bound"
             )
         return cls(
             n=n,
@@ -146,6 +152,17 @@ def row_bound(row_norm: float, intercept: bool) -> float:
     """
     check_positive("row_norm", row_norm)
     return math.hypot(row_norm, 1.0) if intercept else row_norm
+
+
+def check_count(name: str, value: int) -> None:
+    """Refuse what is no whole number of at least 1; True is none.
+
+    Examples
+    --------
+    >>> check_count("n", 100)
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
 
 
 def check_positive(name: str, value: float) -> None:

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from rashomon_explorer.constants import LARGEST_REACH, check_positive
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses.blocks import sum_row_blocks
+from rashomon_explorer.problem import add_intercept, clip_rows
 
 FloatArray = NDArray[np.float64]
 
@@ -20,12 +22,13 @@ class NetworkTarget:
     L(θ) = (1/n) Σ log(1 + exp(−y_i f(x_i; θ))) + ½·ridge·‖θ‖², f(x) = w₂·tanh(W₁x + b₁) + b₂. The
     loss is not convex, so that nobody knows its minimum, the hit rate or how long a chain takes to
     mix. The path's privacy needs none of that (Lemma 2.2 of Ganesh, Thakurta and Upadhyay, 2023),
-    only a bound of what one record moves: each record's gradient is shortened to ``clip``.
+    only a bound of what one record moves: each record's gradient is shortened to ``clip``, and
+    one that is not finite counts as 0.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Rows, finite.
+        Rows, finite. One longer than ``row_norm`` is shortened to it, keeping its direction.
     y : array-like of shape (n,)
         Labels −1 and +1.
     beta : float
@@ -38,6 +41,8 @@ class NetworkTarget:
         Largest norm of a network's parameters.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖², which reads no row and is not clipped.
+    row_norm : float, default=1.0
+        Declared bound of ‖x‖; never learnt from the rows.
 
     Raises
     ------
@@ -65,6 +70,7 @@ class NetworkTarget:
     clip: float = 1.0
     radius: float = 20.0
     ridge: float = 0.0
+    row_norm: float = 1.0
     domain: Ball = field(init=False)
     _rows: FloatArray = field(init=False, repr=False)
     _labels: FloatArray = field(init=False, repr=False)
@@ -79,14 +85,18 @@ class NetworkTarget:
             )
         if labels.shape != (len(rows),) or not np.isin(labels, (-1.0, 1.0)).all():
             raise DataError("y must hold one label a row, −1 or +1")
-        for name in ("beta", "clip", "radius"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ValueError(f"{name} must be finite and > 0, got {getattr(self, name)!r}")
+        for name in ("beta", "clip", "radius", "row_norm"):
+            check_positive(name, getattr(self, name))
+        for name in ("clip", "radius", "row_norm"):  # sums of squares of them must not overflow
+            if getattr(self, name) > LARGEST_REACH:
+                raise ValueError(
+                    f"{name} must be at most {LARGEST_REACH:g}, got {getattr(self, name)!r}"
+                )
         if not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ValueError(f"ridge must be finite and >= 0, got {self.ridge!r}")
         if self.hidden < 1:
             raise ValueError(f"hidden must be at least 1, got {self.hidden!r}")
-        object.__setattr__(self, "_rows", _with_constant(rows))
+        object.__setattr__(self, "_rows", self._prepared(rows))
         object.__setattr__(self, "_labels", labels)
         object.__setattr__(self, "domain", Ball(self.radius))
 
@@ -106,13 +116,14 @@ class NetworkTarget:
         Parameters
         ----------
         X : array-like of shape (n_rows, d)
+            Shortened to ``row_norm`` as the target's own rows were.
         theta : ndarray of shape (p, K)
 
         Returns
         -------
         ndarray of shape (K, n_rows)
         """
-        rows = _with_constant(np.asarray(X, dtype=float))
+        rows = self._prepared(np.asarray(X, dtype=float))
         return self._forward(rows, self._layers(theta))[0]
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -138,7 +149,8 @@ class NetworkTarget:
         Returns
         -------
         ndarray of shape (p, K)
-            Without β. Replacing one of m records moves it by at most 2·clip/m.
+            Without β. Replacing one of m records moves it by at most 2·clip/m: every record
+            adds a vector of norm at most ``clip``, or 0 where its gradient is not finite.
         """
         X, y = (
             (self._rows, self._labels) if rows is None else (self._rows[rows], self._labels[rows])
@@ -159,6 +171,12 @@ class NetworkTarget:
         The gradient of a layer is an outer product, whose norm is the product of two norms, so
         that no record's gradient has to be written down.
         """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._sum_of_finite(rows, labels, layers)
+
+    def _sum_of_finite(
+        self, rows: FloatArray, labels: FloatArray, layers: tuple[FloatArray, ...]
+    ) -> FloatArray:
         scores, units = self._forward(rows, layers)
         outer = -labels * expit(-labels * scores)  # (K, m): dℓ/df
         inner = layers[1][:, None, :] * (1 - units**2)  # (K, m, hidden): df/d(W₁x)
@@ -166,6 +184,9 @@ class NetworkTarget:
         squares += np.einsum("kmh,kmh->km", inner, inner) * self._squares(rows)
         length = np.abs(outer) * np.sqrt(squares)
         outer *= np.minimum(1.0, self.clip / np.maximum(length, 1e-300))
+        strange = ~np.isfinite(length)
+        if strange.any():  # NaN times 0 is NaN: all that the sums below multiply must be finite
+            outer[strange], inner[strange], units[strange] = 0.0, 0.0, 0.0
         first = rows.T @ (inner * outer[:, :, None])
         second = (outer[:, None, :] @ units)[:, 0, :]
         parts = [first.reshape(len(outer), -1), second, outer.sum(axis=1, keepdims=True)]
@@ -191,10 +212,10 @@ class NetworkTarget:
         first = flat[:, :cut].reshape(len(flat), -1, self.hidden)
         return first, flat[:, cut:-1], flat[:, -1:]
 
+    def _prepared(self, rows: FloatArray) -> FloatArray:
+        """Rows of norm at most ``row_norm``, with the constant that carries b₁."""
+        return add_intercept(clip_rows(rows, self.row_norm)[0])
+
     @staticmethod
     def _squares(rows: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def _with_constant(rows: FloatArray) -> FloatArray:
-    return np.column_stack([rows, np.ones(len(rows))])

@@ -240,14 +240,17 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
     (array([[0.6, 0.8],
            [0.1, 0. ]]), 0.5)
     """
-    # Scaled by the largest entry first: the square of a huge entry would overflow.
+    # Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
+    # norm itself, which is then longer than any bound. Subnormal entries need no scaling.
     largest = np.abs(rows).max(axis=1, initial=1e-300)
-    norm = largest * np.linalg.norm(rows / largest[:, None], axis=1)
-    longer = norm > row_norm
+    unit = rows / largest[:, None]
+    length = np.linalg.norm(unit, axis=1)
+    with np.errstate(over="ignore"):
+        longer = largest * length > row_norm
     if not longer.any():
         return rows, 0.0
-    factor = np.where(longer, row_norm / np.maximum(norm, row_norm), 1.0)
-    return rows * factor[:, None], float(longer.mean())
+    shortened = unit * (row_norm / np.where(longer, length, 1.0))[:, None]
+    return np.where(longer[:, None], shortened, rows), float(longer.mean())
 
 
 def add_intercept(rows: FloatArray) -> FloatArray:

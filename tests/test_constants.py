@@ -105,6 +105,9 @@ def test_ridge_reads_no_row() -> None:
     ("bad", "message"),
     [
         ({"n": 0}, "must be a whole number, at least 1"),
+        ({"n": True}, "n must be a whole number, at least 1, got True"),
+        ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
+        ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
         ({"p": 0}, "must be a whole number, at least 1"),
         ({"row_bound": 0.0}, "row_bound must be"),
         ({"row_bound": math.inf}, "row_bound must be"),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rashomon_explorer.network as network_module
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.samplers.drift import NetworkDrift
@@ -72,6 +73,69 @@ def test_a_path_never_moves_more_than_its_sensitivity(seed, n, scale, data):
     assert worst <= drifts[0].sensitivity(steps) * (1 + 1e-9)
 
 
+EXTREMES = (1e160, 1e308, 1.7e308, 5e-324, -1e308)
+
+
+def extreme_neighbours(dtype=np.float64, n=5):
+    """Pairs of tables that differ in one row, whose entries are at an end of the doubles."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n, 3)).astype(dtype), rng.choice([-1.0, 1.0], n)
+    for first in EXTREMES:
+        for second in (first, -first, 1.0, 0.0):
+            with np.errstate(over="ignore"):
+                row = np.array([first, second, -first]).astype(dtype)
+            if np.isfinite(row).all():
+                other = X.copy()
+                other[0] = row
+                yield X, other, y, np.where(np.arange(n) == 0, -y, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("row_norm", [1.0, 1e-12, 1e6])
+def test_no_row_moves_a_path_by_more_than_its_sensitivity(dtype, row_norm):
+    settings = {"beta": 1.0, "hidden": 4, "clip": 0.3, "row_norm": row_norm}
+    theta = np.random.default_rng(1).standard_normal((21, 40)) * np.logspace(-3, 3, 40)
+    for X, other, y, flipped in extreme_neighbours(dtype):
+        one = NetworkTarget(X, y, **settings)
+        for labels in (y, flipped):
+            two = NetworkTarget(other, labels, **settings)
+            moved = np.linalg.norm(one.gradient(theta) - two.gradient(theta), axis=0)
+            assert (moved <= NetworkDrift(one).sensitivity(1) * (1 + 1e-9)).all()  # NaN is not
+            assert np.isfinite(two.value(theta)).all()
+
+
+def test_rows_that_are_not_shortened_would_be_caught(monkeypatch):
+    """What the gradient was before: the square of 1e160 is infinite, and infinity times 0 NaN."""
+    monkeypatch.setattr(network_module, "clip_rows", lambda rows, row_norm: (rows, 0.0))
+    monkeypatch.setattr(network_module.np, "isfinite", lambda x: np.ones(np.shape(x), dtype=bool))
+    _, other, y, _ = next(extreme_neighbours())
+    theta = np.random.default_rng(1).standard_normal((21, 40))
+    target = NetworkTarget(other, y, beta=1.0, hidden=4, clip=0.3)
+    assert np.isnan(target.gradient(theta)).any()
+
+
+def test_a_gradient_that_is_not_finite_counts_as_0(monkeypatch):
+    """Either of the two defences is enough."""
+    theta = np.random.default_rng(1).standard_normal((21, 40))
+    monkeypatch.setattr(network_module, "clip_rows", lambda rows, row_norm: (rows, 0.0))
+    for X, other, y, _ in extreme_neighbours():
+        one, two = (NetworkTarget(rows, y, beta=1.0, hidden=4, clip=0.3) for rows in (X, other))
+        moved = np.linalg.norm(one.gradient(theta) - two.gradient(theta), axis=0)
+        assert (moved <= NetworkDrift(one).sensitivity(1) * (1 + 1e-9)).all()
+
+
+def test_a_path_over_a_huge_row_stays_finite_and_close_to_its_direction():
+    X, y = np.array([[0.1, 0.2], [0.3, -0.1]]), [1, -1]
+    huge, unit = X.copy(), X.copy()
+    huge[0], unit[0] = [1e308, -1e308], [0.5**0.5, -(0.5**0.5)]
+    sampler = LangevinSampler(1e-3, 5, n_chains=4)
+    paths = [
+        [batch.theta for batch in sampler.batches(target, np.random.default_rng(1))][-1]
+        for target in (NetworkTarget(rows, y, beta=1.0, hidden=3) for rows in (huge, unit))
+    ]
+    np.testing.assert_allclose(*paths, rtol=1e-12)
+
+
 def test_half_the_sensitivity_would_be_caught():
     worst = 0.0
     for seed in range(50):
@@ -134,6 +198,8 @@ def test_rows_that_cannot_be_used_are_refused(X, y, message):
         ({"beta": 0.0}, "beta must be finite and > 0"),
         ({"clip": -1.0}, "clip must be finite and > 0"),
         ({"radius": np.inf}, "radius must be finite and > 0"),
+        ({"row_norm": 0.0}, "row_norm must be finite and > 0"),
+        ({"radius": 1e101}, "radius must be at most 1e"),
         ({"ridge": -0.1}, "ridge must be finite and >= 0"),
         ({"hidden": 0}, "hidden must be at least 1"),
     ],

@@ -103,6 +103,11 @@ def test_rows_are_shortened_to_the_norm_and_keep_their_direction():
     assert share == np.mean(norm > 1)
     huge, _ = clip_rows(np.array([[1e300, 0.0], [1e200, 1e200]]), 1.0)
     np.testing.assert_allclose(np.linalg.norm(huge, axis=1), 1.0)
+    # A norm beyond the doubles, and entries that are subnormal.
+    ends, share = clip_rows(np.array([[1.7e308] * 4, [5e-324] * 4, [-1e160, 1e160, 0, 0]]), 1.0)
+    half = 0.5**0.5
+    np.testing.assert_allclose(ends, [[0.5] * 4, [5e-324] * 4, [-half, half, 0, 0]])
+    assert share == 2 / 3
 
 
 def test_constants_are_public_functions_of_the_settings():

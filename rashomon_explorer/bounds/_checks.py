@@ -1,7 +1,8 @@
 """The conditions of the theorems that numbers alone can fail."""
 
 import math
-from numbers import Integral
+
+from rashomon_explorer.constants import check_count
 
 
 def need_positive(**values: float) -> None:
@@ -36,8 +37,7 @@ def need_count(**values: int) -> None:
     >>> need_count(p=3)
     """
     for name, value in values.items():
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+        check_count(name, value)
 
 
 def need_strong_convexity(m: float, theorem: str) -> None:

@@ -1,7 +1,8 @@
 """What can be promised of a thresholded Gibbs law before any row is read."""
 
 import math
-from numbers import Integral
+
+from rashomon_explorer.constants import check_count
 
 
 def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
@@ -118,8 +119,7 @@ def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
     >>> round(beta), guaranteed_hit_rate(11, beta, 0.02) >= 0.9
     (5445, True)
     """
-    if not (isinstance(p, Integral) and p >= 1):
-        raise ValueError(f"p must be a whole number, at least 1, got {p!r}")
+    check_count("p", p)
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
     if not 0 < hit_rate < 1:

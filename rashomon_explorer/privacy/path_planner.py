@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
-from rashomon_explorer.constants import Constants
+from rashomon_explorer.constants import Constants, check_count
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy.gaussian import gdp_mu
@@ -123,8 +122,7 @@ def plan_path(
     if not (math.isfinite(psi) and psi >= 0):
         raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
     for name, count in (("n_draws", n_draws), ("max_steps", max_steps)):
-        if not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"{name} must be a whole number, at least 1, got {count!r}")
+        check_count(name, count)
     if width is not None and (
         not (math.isfinite(width) and width >= 0) or (width > 0) != (psi > 0)
     ):

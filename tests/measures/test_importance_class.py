@@ -228,6 +228,17 @@ def test_switched_logistic_against_pairs_and_differences(columns: list[int]) -> 
     assert np.allclose(one.weighted(theta, majorant), pairs(majorant), atol=1e-12)
 
 
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-300, 1e-160, 1e-30])
+def test_scores_that_hardly_differ_are_summed(tiny: float) -> None:
+    """The ellipse of an interval of subnormal width is infinite: one node is exact there."""
+    b = np.array([0.0, tiny, -tiny, tiny])
+    for a in (b, np.array([0.5, -2.0, 0.3, 0.0])):
+        kernel, ones = SoftplusKernel.of(b, a), np.ones((4, 1))
+        exact = np.logaddexp(0, b[:, None] + a).sum()
+        assert kernel.between(softplus, ones, ones)[0, 0] == pytest.approx(exact, rel=1e-14)
+        assert SoftplusKernel.nodes(b, a) < 60
+
+
 def test_the_majorant_touches_and_never_crosses() -> None:
     s, t = np.meshgrid(np.linspace(-30, 30, 241), np.linspace(-30, 30, 241))
 

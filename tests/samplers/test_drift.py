@@ -182,6 +182,28 @@ class TestSinglePrecision:
         reaches = {problem.evaluator(np.float32).loss.reach for problem in evaluators}
         assert reaches == {8.0}
 
+    @pytest.mark.parametrize(
+        "posed",
+        [{"row_norm": 1e40, "radius": 1e-40}, {"row_norm": 1e-40, "radius": 1e40}],
+        ids=["rows", "models"],
+    )
+    def test_what_float32_cannot_hold_is_refused_before_a_row_is_read(self, posed):
+        """A row or model of 1e40 is infinite there, and infinity less infinity is no gradient."""
+        problem = Problem([[1e50], [0.5]], [1, -1], **posed)
+        target = GibbsTarget(problem, 10.0, 0.02, "smooth")
+        sampler = LangevinSampler(1e-4, 5, precision="single")
+        with pytest.raises(ValueError, match="too large for single precision"):
+            sampler.certificate(target)
+        assert "minimum" not in vars(problem)
+
+    def test_the_largest_loss_knows_the_targets(self):
+        """At score 0 a squared error is half the target's square, and not at most 1."""
+        X, y = np.full((50, 1), 0.1), np.full(50, 100.0)
+        problem = Problem(X, y, loss=SquaredLoss(target_bound=100.0), radius=0.1)
+        bound = SinglePrecision.of(problem)
+        losses = problem.value(np.zeros((2, 1)))
+        assert bound.value >= 2 * losses.max() / 50 * (50 * 2.0**-24)
+
     def test_only_the_path_is_certified(self):
         target = GibbsTarget(lending_like(n=100), 10.0, 0.02, "smooth")
         with pytest.raises(ValueError, match=r"only priced for the path: take .*double"):

@@ -13,6 +13,7 @@ Function = Callable[[FloatArray], FloatArray]
 
 _STRIP = 0.9 * math.pi  # the functions below are analytic for |Im z| < π
 _ERROR = 1e-16
+_FLAT = 1e-20  # no function below moves by more on an interval of this half-width: one node does
 _HEIGHT = 12.0  # on the strip each of them is at most |Re z| + 12
 
 
@@ -107,7 +108,7 @@ def majorant(s: FloatArray) -> FloatArray:
 
 
 def _degree(half_width: float, reach: float) -> int:
-    if half_width == 0.0:
+    if half_width <= _FLAT:
         return 0
     log_rho = math.asinh(_STRIP / half_width)
     largest = reach + half_width * math.cosh(log_rho) + _HEIGHT
@@ -119,7 +120,7 @@ def _interpolation(points: FloatArray, reach: float) -> tuple[FloatArray, FloatA
     middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
     count = _degree(half, reach) + 1
     angle = (np.arange(count) + 0.5) * (math.pi / count)
-    if half == 0.0:
+    if half <= _FLAT:
         return np.array([middle]), np.ones((len(points), 1))
     x = np.clip((points - middle) / half, -1.0, 1.0)
     to_coefficients = np.cos(np.outer(np.arange(count), angle)) * (2.0 / count)

@@ -98,10 +98,7 @@ class FullDrift(GibbsDrift):
         curvature = self.target.problem.curvature_bound() if self.lazy else None
         if curvature is None:
             return self._thresholded
-        slope_error = 0.0
-        if self._rounding:
-            slope_error = self.target.problem.L * (self._rounding.share + self._rounding.cell)
-        slack = Slack(curvature, slope_error)
+        slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
         return lambda theta: self._lazily(theta, slack)
 
     def _unthresholded(self, theta: FloatArray) -> FloatArray:
