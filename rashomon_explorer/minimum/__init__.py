@@ -37,8 +37,8 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
         best = _best(empirical, domain, tolerance)
     if best.gap > tolerance:
         raise SamplerError(
-            f"the minimum could not be certified: duality gap {best.gap:.2e}, wanted "
-            f"{tolerance:.2e}; add some ridge or drop collinear columns"
+            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: add some "
+            "ridge or drop collinear columns"
         )
     return best
 

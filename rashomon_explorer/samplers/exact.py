@@ -12,6 +12,7 @@ from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.candidates import Candidates, accepted
+from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -55,10 +56,12 @@ class ExactSampler:
         Raises
         ------
         SamplerError
-            If ``patience`` proposals in a row were refused; the message says what to change.
+            If the loss has kinks, which is public; or if ``patience`` proposals in a row were
+            refused, which depends on the rows. The message says what to change.
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
+        refuse_kinks(target.problem.constants)
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
         work = max(_LEAST_PATIENCE, _MOST_WORK // target.problem.p**2)
@@ -69,7 +72,7 @@ class ExactSampler:
             keep = _thin(target, losses, floor, rng)
             refused = 0 if keep.any() else refused + proposed
             if refused > patience:
-                raise SamplerError(_hopeless(target, refused))
+                raise SamplerError(_hopeless(target, patience))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             pause()  # or a dashboard's event loop starves
 
@@ -79,18 +82,17 @@ def _thin(
 ) -> NDArray[np.bool_]:
     # A model may lie below the numerical minimum, by no more than its certified gap.
     excess = np.maximum(losses - target.problem.minimum.value, 0.0)
-    below = floor - excess
-    if (below > 0).any():
+    if (floor > excess).any():
         raise EnvelopeError(
-            f"a loss lies {below.max():.2e} below its certified bound: the draws would not be "
-            "exact; please report the problem's n, p and settings"
+            "a loss lies below its certified bound: the draws would not be exact; please report "
+            "the problem's n, p and settings"
         )
     return accepted(target.energy(floor) - target.energy(excess), rng)
 
 
-def _hopeless(target: GibbsTarget, refused: int) -> str:
+def _hopeless(target: GibbsTarget, patience: int) -> str:
     return (
-        f"none of {refused:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
+        f"none of {patience:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
         f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is hopeless here. Use fewer "
         f"columns, more ridge (now {target.problem.ridge:g}), or a smaller radius (now "
         f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The price of this run "

@@ -18,7 +18,12 @@ from rashomon_explorer.measures.importance.logistic_class import LogisticClass
 from rashomon_explorer.measures.importance.outer import outer_ellipsoid
 from rashomon_explorer.measures.importance.pair_losses import ROW_LOSSES
 from rashomon_explorer.measures.importance.quadratic import Quadratic
-from rashomon_explorer.measures.importance.softplus_kernel import majorant, slope, softplus
+from rashomon_explorer.measures.importance.softplus_kernel import (
+    SoftplusKernel,
+    majorant,
+    slope,
+    softplus,
+)
 from rashomon_explorer.measures.importance.square_class import SquareClass
 from rashomon_explorer.measures.importance.switched_logistic import SwitchedLogistic
 from rashomon_explorer.problem import Problem

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from rashomon_explorer.domains import Box
-from rashomon_explorer.losses import SoftmaxLoss
+from rashomon_explorer.losses import SoftmaxLoss, SquaredLoss
 from rashomon_explorer.privacy.narrowing import data_lipschitz
 from rashomon_explorer.privacy.sensitivity import batch_sensitivity, gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift
 from rashomon_explorer.samplers.drift.columns import Columns
+from rashomon_explorer.samplers.drift.rounding import SinglePrecision
 from rashomon_explorer.samplers.drift.slack import Slack
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.target import GibbsTarget

@@ -10,7 +10,8 @@ from rashomon_explorer.privacy.narrowing import NarrowingPlan, plan_iterated
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.narrowing.one_draw import draw_near
+from rashomon_explorer.samplers.narrowing.one_draw import draw_near, if_drawn
+from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +56,16 @@ class IteratedSampler:
     name: str = "iterated"
 
     def plan(self, problem: Problem) -> NarrowingPlan:
-        """Radii, temperatures, prices and bounds; only public constants are used."""
+        """Radii, temperatures, prices and bounds; only public constants are used.
+
+        Raises
+        ------
+        SamplerError
+            If the loss has kinks.
+        ValueError
+            If a number is out of range, or the ridge is not what the plan needs.
+        """
+        refuse_kinks(problem.constants)
         return plan_iterated(
             problem.constants,
             problem.domain,
@@ -65,8 +75,8 @@ class IteratedSampler:
         )
 
     def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model and all the draws on its way."""
-        return self.plan(problem).guarantee
+        """Pure DP of one model and all the draws on its way, if they are drawn."""
+        return if_drawn(self.plan(problem).guarantee)
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """One model (p,), rounded to the public grid; another one costs as much again.
@@ -74,7 +84,8 @@ class IteratedSampler:
         Raises
         ------
         SamplerError
-            If rejection is hopeless, or a minimum cannot be certified.
+            If the loss has kinks, which is public; if rejection is hopeless or a minimum cannot
+            be certified, which depends on the rows.
         """
         theta = np.zeros(problem.p)
         for stage in self.plan(problem).stages:

@@ -58,6 +58,18 @@ class LocalProblem(Problem):
 def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
     """Minimum known at least to ``tolerance``: the known one, or one found from there.
 
+    Parameters
+    ----------
+    problem : Problem
+        With a smooth loss: Newton steps do not find the minimum of one with kinks.
+    known : Minimum
+    tolerance : float
+        Public, because it is paid for.
+
+    Returns
+    -------
+    Minimum
+
     Raises
     ------
     SamplerError
@@ -70,7 +82,7 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
     best = minimise_on(objective, problem.domain, tolerance, known.theta)
     if best.gap > tolerance:
         raise SamplerError(
-            f"the minimum could not be certified: duality gap {best.gap:.2e}, wanted "
-            f"{tolerance:.2e}; use more ridge or a larger epsilon"
+            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "
+            "ridge or a larger epsilon"
         )
     return best

@@ -1,8 +1,11 @@
 """One exact draw, of a target or of a stage of a plan."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.narrowing import Stage
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.exact import ExactSampler
@@ -11,6 +14,23 @@ from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
+
+_IF_DRAWN = (
+    "that a model was drawn is not counted: a sampler that gives up, or a minimum that rounding "
+    "keeps from being certified, tells something of the rows"
+)
+
+
+def if_drawn(guarantee: Guarantee) -> Guarantee:
+    """State that the guarantee is one of draws, and not of whether there is one.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import pure
+    >>> len(if_drawn(pure(1.0)).assumptions) - len(pure(1.0).assumptions)
+    1
+    """
+    return replace(guarantee, assumptions=(*guarantee.assumptions, _IF_DRAWN))
 
 
 def draw_near(

@@ -11,7 +11,8 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.narrowing.local_problem import refined
-from rashomon_explorer.samplers.narrowing.one_draw import draw_near
+from rashomon_explorer.samplers.narrowing.one_draw import draw_near, if_drawn
+from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.samplers.rejection.neighbourhood import settled
 
 FloatArray = NDArray[np.float64]
@@ -52,14 +53,23 @@ class OutputPerturbationSampler:
     name: str = "output_perturbation"
 
     def plan(self, problem: Problem) -> NarrowingPlan:
-        """Noise, radius, temperature and bounds; only public constants are used."""
+        """Noise, radius, temperature and bounds; only public constants are used.
+
+        Raises
+        ------
+        SamplerError
+            If the loss has kinks.
+        ValueError
+            If a number is out of range, or the ridge is not what the plan needs.
+        """
+        refuse_kinks(problem.constants)
         return plan_perturbed(
             problem.constants, problem.domain, epsilon=self.epsilon, failure=self.failure
         )
 
     def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model and of the noisy minimiser on its way."""
-        return self.plan(problem).guarantee
+        """Pure DP of one model and of the noisy minimiser on its way, if it is drawn."""
+        return if_drawn(self.plan(problem).guarantee)
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """One model (p,), rounded to the public grid; another one costs as much again.
@@ -67,8 +77,8 @@ class OutputPerturbationSampler:
         Raises
         ------
         SamplerError
-            If rejection is hopeless, or the minimum cannot be certified as closely as the noise
-            allows for.
+            If the loss has kinks, which is public; if rejection is hopeless or the minimum cannot
+            be certified as closely as the noise allows for, which depends on the rows.
         """
         plan = self.plan(problem)
         theta = self.noisy_minimiser(problem, plan, rng)
@@ -77,7 +87,14 @@ class OutputPerturbationSampler:
     def noisy_minimiser(
         self, problem: Problem, plan: NarrowingPlan, rng: np.random.Generator
     ) -> FloatArray:
-        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), put back into the domain; (p,)."""
+        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), put back into the domain; (p,).
+
+        Raises
+        ------
+        SamplerError
+            As for :meth:`draw`.
+        """
+        refuse_kinks(problem.constants)
         near = solver_distance(problem.constants, problem.domain)
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
         direction = rng.standard_normal(problem.p)

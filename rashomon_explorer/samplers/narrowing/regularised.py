@@ -11,7 +11,8 @@ from rashomon_explorer.privacy.regularising import RegularisedPlan, plan_regular
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.narrowing.one_draw import first_draw
+from rashomon_explorer.samplers.narrowing.one_draw import first_draw, if_drawn
+from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -51,14 +52,23 @@ class RegularisedSampler:
     name: str = "regularised"
 
     def plan(self, problem: Problem) -> RegularisedPlan:
-        """Ridge, temperature and bounds; only public constants are used."""
+        """Ridge, temperature and bounds; only public constants are used.
+
+        Raises
+        ------
+        SamplerError
+            If the loss has kinks.
+        ValueError
+            If a number is out of range, or the ridge is not what the plan needs.
+        """
+        refuse_kinks(problem.constants)
         return plan_regularised(
             problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
         )
 
     def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP, and bounded range, of one model."""
-        return self.plan(problem).guarantee
+        """Pure DP, and bounded range, of one model, if it is drawn."""
+        return if_drawn(self.plan(problem).guarantee)
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """One model (p,), rounded to the public grid; another one costs as much again.
@@ -66,7 +76,7 @@ class RegularisedSampler:
         Raises
         ------
         SamplerError
-            If rejection is hopeless, or the loss has kinks.
+            If rejection is hopeless, which depends on the rows.
         """
         plan = self.plan(problem)
         target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)

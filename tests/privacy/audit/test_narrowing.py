@@ -5,8 +5,8 @@ import pytest
 from scipy.special import logsumexp
 
 from rashomon_explorer.privacy import audit
+from rashomon_explorer.privacy.narrowing import plan_iterated, plan_perturbed
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import IteratedSampler, OutputPerturbationSampler
 
 # On |θ| ≤ 1 hinge loss is 1 − yxθ: the slopes of neighbours differ as much as they may, and the
 # minimiser with a ridge is mean(yx)/ridge.
@@ -35,8 +35,8 @@ def found(law):
 @pytest.mark.parametrize(("bold", "within"), [(1.0, True), (2.0, False)])
 def test_the_iterated_mechanism(bold, within):
     """Two stages; the bold one draws the second at twice its temperature."""
-    sampler = IteratedSampler(epsilon=6.0, failure=0.4, n_stages=2)
-    plan = sampler.plan(problem_of(RECORDS[:N]))
+    posed = problem_of(RECORDS[:N])
+    plan = plan_iterated(posed.constants, posed.domain, epsilon=6.0, failure=0.4, n_stages=2)
     one, two = plan.stages
     assert two.distance < 0.8  # it does narrow
 
@@ -50,8 +50,8 @@ def test_the_iterated_mechanism(bold, within):
 @pytest.mark.parametrize(("bold", "within"), [(1.0, True), (2.0, False)])
 def test_output_perturbation(bold, within):
     """The noisy minimiser and a draw near it; the bold one adds half the noise."""
-    sampler = OutputPerturbationSampler(epsilon=6.0, failure=0.4)
-    plan = sampler.plan(problem_of(RECORDS[:N]))
+    posed = problem_of(RECORDS[:N])
+    plan = plan_perturbed(posed.constants, posed.domain, epsilon=6.0, failure=0.4)
     noisy = np.linspace(-1.0, 1.0, 801)
 
     def law(records):
