@@ -16,6 +16,7 @@ _FAILURES = tuple(10.0**-k for k in range(2, 16))
 _GAP_PER_OSCILLATION = 1e-3
 _CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
 _ROUNDING = 16 * 2.0**-52  # of the losses: no gap below it can be certified
+_WITH_KINKS = 1e-6  # of the oscillation: as close as smoothing brings a loss with kinks
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class NarrowedConstants(Constants):
     n, p, L, M, m, osc
         See :class:`Constants`.
     least_tolerance : float
-        Gap that rounding allows to be certified.
+        Gap that rounding and kinks allow to be certified.
     """
 
     least_tolerance: float
@@ -286,16 +287,17 @@ def plan_perturbed(
 def solver_distance(constants: Constants, domain: Domain) -> float:
     """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added.
 
-    A hundredth of half the minimiser's sensitivity 2L/(mn), or what rounding allows: public,
-    because it is paid for.
+    A hundredth of half the minimiser's sensitivity 2L/(mn), or what rounding and, for a loss with
+    kinks, smoothing allow: public, because it is paid for.
     """
     wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
     return max(wanted, math.sqrt(2 * _certifiable(constants, domain) / constants.m))
 
 
 def _certifiable(constants: Constants, domain: Domain) -> float:
-    """Gap that double precision can certify, for losses of the size that the domain allows."""
-    return _ROUNDING * (1 + constants.L * domain.diameter)
+    """Gap that can be certified whatever the rows, for losses of the size the domain allows."""
+    rounding = _ROUNDING * (1 + constants.L * domain.diameter)
+    return rounding if math.isfinite(constants.M) else max(rounding, _WITH_KINKS * constants.osc)
 
 
 def _stages(

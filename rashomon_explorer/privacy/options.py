@@ -254,8 +254,6 @@ def _narrowed(request: Request) -> Option:
         row_bound=request.row_norm,
         ridge=request.ridge,
     )
-    if not math.isfinite(constants.M):
-        return Option(name, draws, False, False, "the loss has kinks: no exact draws")
     one = plan_perturbed(constants, ball, epsilon=request.epsilon / request.n_draws)
     beta = one.stages[-1].beta
     # It may also lose sight of the minimiser, with probability one.failure.

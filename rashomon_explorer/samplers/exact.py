@@ -12,7 +12,6 @@ from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.candidates import Candidates, accepted
-from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -56,12 +55,11 @@ class ExactSampler:
         Raises
         ------
         SamplerError
-            If the loss has kinks, which is public; or if ``patience`` proposals in a row were
-            refused, which depends on the rows. The message says what to change.
+            If ``patience`` proposals in a row were refused, which depends on the rows; the
+            message says what to change.
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
-        refuse_kinks(target.problem.constants)
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
         work = max(_LEAST_PATIENCE, _MOST_WORK // target.problem.p**2)

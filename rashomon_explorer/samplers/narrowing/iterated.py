@@ -11,7 +11,6 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.narrowing.one_draw import draw_near, if_drawn
-from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 
 FloatArray = NDArray[np.float64]
 
@@ -60,12 +59,9 @@ class IteratedSampler:
 
         Raises
         ------
-        SamplerError
-            If the loss has kinks.
         ValueError
             If a number is out of range, or the ridge is not what the plan needs.
         """
-        refuse_kinks(problem.constants)
         return plan_iterated(
             problem.constants,
             problem.domain,
@@ -84,8 +80,7 @@ class IteratedSampler:
         Raises
         ------
         SamplerError
-            If the loss has kinks, which is public; if rejection is hopeless or a minimum cannot
-            be certified, which depends on the rows.
+            If rejection is hopeless or a minimum cannot be certified, which depends on the rows.
         """
         theta = np.zeros(problem.p)
         for stage in self.plan(problem).stages:

@@ -12,7 +12,6 @@ from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.narrowing.local_problem import refined
 from rashomon_explorer.samplers.narrowing.one_draw import draw_near, if_drawn
-from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.samplers.rejection.neighbourhood import settled
 
 FloatArray = NDArray[np.float64]
@@ -57,12 +56,9 @@ class OutputPerturbationSampler:
 
         Raises
         ------
-        SamplerError
-            If the loss has kinks.
         ValueError
             If a number is out of range, or the ridge is not what the plan needs.
         """
-        refuse_kinks(problem.constants)
         return plan_perturbed(
             problem.constants, problem.domain, epsilon=self.epsilon, failure=self.failure
         )
@@ -77,8 +73,8 @@ class OutputPerturbationSampler:
         Raises
         ------
         SamplerError
-            If the loss has kinks, which is public; if rejection is hopeless or the minimum cannot
-            be certified as closely as the noise allows for, which depends on the rows.
+            If rejection is hopeless, or the minimum cannot be certified as closely as the noise
+            allows for, which depends on the rows.
         """
         plan = self.plan(problem)
         theta = self.noisy_minimiser(problem, plan, rng)
@@ -94,7 +90,6 @@ class OutputPerturbationSampler:
         SamplerError
             As for :meth:`draw`.
         """
-        refuse_kinks(problem.constants)
         near = solver_distance(problem.constants, problem.domain)
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
         direction = rng.standard_normal(problem.p)

@@ -12,7 +12,6 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.narrowing.one_draw import first_draw, if_drawn
-from rashomon_explorer.samplers.rejection.kinks import refuse_kinks
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -56,12 +55,9 @@ class RegularisedSampler:
 
         Raises
         ------
-        SamplerError
-            If the loss has kinks.
         ValueError
             If a number is out of range, or the ridge is not what the plan needs.
         """
-        refuse_kinks(problem.constants)
         return plan_regularised(
             problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
         )
