@@ -3,6 +3,8 @@
 PYTHON ?= python3
 PORT ?=
 TESTS ?=
+# Two workers take the tests by file, a third those that wait for a browser or a server.
+WORKERS ?= $(if $(TESTS),0,3)
 
 VENV := .venv
 PEERS := .venv-bench
@@ -20,10 +22,10 @@ app: $(VENV)/.app  ## Start the dashboard on this machine and print its address 
 	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
 
 test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
-	@$(BIN)/python -m pytest -m "not law" $(TESTS)
+	@$(BIN)/python -m pytest -m "not law" -n $(WORKERS) $(TESTS)
 
 laws: $(VENV)/.test  ## Run the slow statistical laws only
-	@$(BIN)/python -m pytest -m law $(TESTS)
+	@$(BIN)/python -m pytest -m law -n $(WORKERS) $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers beside their peers: benchmarks/results/samplers.json
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \

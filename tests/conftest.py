@@ -12,17 +12,34 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from hypothesis import settings
 
+from tests.patience import until
+from tests.scheduling import ByFile, longest_first
+
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Share the tests out by file, in the order in which they were collected."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with what takes longest."""
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+
 
 ANNOUNCEMENT = "Rashomon Explorer is at "
 
@@ -65,22 +82,24 @@ class RunningDashboard:
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in children if _is_kernel(child)]
 
-    def wait(self, seconds: float = 60) -> None:
+    def wait(self) -> None:
         """Return once the command has said where it is, and fail with its log if it does not."""
-        give_up = time.monotonic() + seconds
-        while not (ANNOUNCEMENT in self.log() and self.log().endswith("\n")):
-            if self.process.poll() is not None or time.monotonic() > give_up:
-                pytest.fail(f"the dashboard did not start:\n{self.log()}", pytrace=False)
-            time.sleep(0.02)
+        until(self._announced, "the dashboard to start", self.log)
 
     def stop(self) -> int:
         """Interrupt it as Ctrl-C does and return its exit status."""
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            return self.process.wait()
+            until(lambda: self.process.poll() is not None, "the dashboard to stop", self.log)
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+        return self.process.wait()
+
+    def _announced(self) -> bool:
+        if self.process.poll() is not None:
+            pytest.fail(f"the dashboard did not start:\n{self.log()}", pytrace=False)
+        return ANNOUNCEMENT in self.log() and self.log().endswith("\n")
 
 
 @pytest.fixture(scope="session")

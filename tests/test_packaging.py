@@ -41,14 +41,14 @@ def _pins() -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in pins}
 
 
-def _made_here(folder: str) -> bool:
-    return folder in MADE_HERE or "_cache" in folder or folder.startswith(".venv")
+def _made_here(name: str) -> bool:
+    return name in MADE_HERE or "_cache" in name or name.startswith(".venv")
 
 
 def _texts() -> Iterator[tuple[str, str]]:
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if not _made_here(name)]
-        for path in (Path(folder, name) for name in files):
+        for path in (Path(folder, name) for name in files if not _made_here(name)):
             try:
                 yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
             except UnicodeDecodeError:

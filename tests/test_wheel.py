@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.wheel, pytest.mark.timeout(600)]
+from tests.patience import LONG
+
+pytestmark = pytest.mark.wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,7 +60,7 @@ def test_the_dashboard_starts_elsewhere(
     installed: Path, tmp_path: Path, start_dashboard: Callable[..., Any]
 ) -> None:
     dashboard = start_dashboard(tmp_path / "home", program=[installed / "rashomon-explorer"])
-    with urllib.request.urlopen(dashboard.url, timeout=60) as answer:
+    with urllib.request.urlopen(dashboard.url, timeout=LONG) as answer:
         page = answer.read().decode()
     assert "application/vnd.jupyter.widget-view+json" in page
     assert dashboard.kernels()[0].exe() == Path(sys.executable).resolve().as_posix()

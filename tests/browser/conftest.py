@@ -7,7 +7,6 @@ selenium's own: ``.until``, ``.requests``, ``.outside_hosts`` and ``.console_err
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +16,8 @@ import pytest
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+
+from tests.patience import LONG, until
 
 T = TypeVar("T")
 
@@ -44,23 +45,24 @@ class Browser(Chrome):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
         super().__init__(options=options, service=Service(_program("chromedriver")))
-        self.set_script_timeout(60)
+        self.set_script_timeout(LONG)
+        self.set_page_load_timeout(LONG)
         # The page of a new tab makes requests of its own, which would fill the log.
         self.get("about:blank")
         self.requests()
 
-    def until(self, condition: Callable[[], T], what: str, seconds: float = 60) -> T:
+    def until(self, condition: Callable[[], T], what: str) -> T:
         """Wait for `condition` to return something true and return that."""
-        give_up = time.monotonic() + seconds
-        problem: Any = "it stayed false"
-        while time.monotonic() < give_up:
+        problem: list[Any] = ["it stayed false"]
+
+        def tried() -> T | None:
             try:
-                if result := condition():
-                    return result
+                return condition()
             except WebDriverException as error:
-                problem = error
-            time.sleep(0.05)
-        pytest.fail(f"waited {seconds:g} s for {what}: {problem}")
+                problem[0] = error
+                return None
+
+        return until(tried, what, lambda: problem[0])
 
     def requests(self) -> list[str]:
         """Addresses requested, web sockets included, since the last call."""

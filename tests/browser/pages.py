@@ -27,8 +27,8 @@ class Page:
         found = self.browser.execute_script(_TRACES)
         return found if len(found) == len(FIGURES) else [None]
 
-    def wait(self, condition: Any, what: str, seconds: float = 30) -> Any:
-        return self.browser.until(condition, what, seconds)
+    def wait(self, condition: Any, what: str) -> Any:
+        return self.browser.until(condition, what)
 
     def traces(self, figure: str) -> dict[str, int]:
         """Points of every trace that the browser has drawn, by the trace's name."""
@@ -98,6 +98,6 @@ class Page:
     def draw(self) -> None:
         self.button("Draw ").click()
 
-    def drawn(self, seconds: float = 40) -> str:
-        self.wait(lambda: self.status.startswith("Drew"), "the draw to end", seconds)
+    def drawn(self) -> str:
+        self.wait(lambda: self.status.startswith("Drew"), "the draw to end")
         return self.status
