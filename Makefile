@@ -5,6 +5,8 @@ PORT ?=
 TESTS ?=
 # Two workers take the tests by file, a third those that wait for a browser or a server.
 WORKERS ?= $(if $(TESTS),0,3)
+# Without what Python keeps of each compiled file, every process the tests start compiles it all.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS)
 
 VENV := .venv
 PEERS := .venv-bench
@@ -22,10 +24,10 @@ app: $(VENV)/.app  ## Start the dashboard on this machine and print its address 
 	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
 
 test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
-	@$(BIN)/python -m pytest -m "not law" -n $(WORKERS) $(TESTS)
+	@$(PYTEST) -m "not law" $(TESTS)
 
 laws: $(VENV)/.test  ## Run the slow statistical laws only
-	@$(BIN)/python -m pytest -m law -n $(WORKERS) $(TESTS)
+	@$(PYTEST) -m law $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers beside their peers: benchmarks/results/samplers.json
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \

@@ -4,12 +4,19 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import tempfile
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
+# Before Voilà is imported: a package that one of its parts can do without builds grammars of
+# addresses, which nothing here reads, and that takes twice as long as importing all the rest.
+sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
+
+# ruff: noqa: E402
 from jupyter_client.kernelspec import KernelSpecManager
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError

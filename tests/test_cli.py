@@ -16,13 +16,11 @@ from typing import Any
 
 import psutil
 import pytest
-from jupyter_client.kernelspec import KernelSpecManager
 
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
 from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
-from rashomon_explorer.server import RunningInterpreter
 from tests.patience import LONG, until
 
 Start = Callable[..., Any]
@@ -174,6 +172,10 @@ def test_a_kernel_left_in_the_home_folder_is_not_used(
     spec = {"argv": ["/elsewhere/python"], "display_name": "Elsewhere", "language": "python"}
     (foreign / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    from rashomon_explorer.server import RunningInterpreter
+
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/elsewhere/python"
     assert RunningInterpreter().get_kernel_spec("python3").argv[0] == sys.executable
     assert list(RunningInterpreter().get_all_specs()) == ["python3"]

@@ -105,6 +105,12 @@ def test_importing_the_package_is_cheap() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_starting_the_server_builds_no_grammars_of_addresses() -> None:
+    code = "import rashomon_explorer.server, sys; print('lark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_the_cheapness_test_sees_an_import() -> None:
     code = f"import ipywidgets, sys; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
 """Waits last while a process gets on and end when it does not."""
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,3 +53,37 @@ def test_what_hangs_is_given_up(
     _start(running, code)
     with pytest.raises(pytest.fail.Exception, match=f"waited for it, but {reason}"):
         until(lambda: False, "it", lambda: "the story", patience)
+
+
+def _wall_clocks(source: str) -> list[str]:
+    """Where `source` reads a clock that goes on while other work has the processor."""
+    clocks = {"time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "perf_counter_ns"}
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(source))
+        if (isinstance(node, ast.Attribute) and ast.unparse(node) in {f"time.{c}" for c in clocks})
+        or (isinstance(node, ast.ImportFrom) and node.module == "time")
+    ]
+
+
+def test_no_test_reads_the_wall_clock() -> None:
+    """Nor asserts how long anything took, which is for the machine to say."""
+    tests = Path(__file__).parent
+    found = {
+        str(path.relative_to(tests)): _wall_clocks(path.read_text(encoding="utf-8"))
+        for path in tests.rglob("*.py")
+        if path.name != "patience.py"
+    }
+    assert {name: places for name, places in found.items() if places} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("import time\nassert time.monotonic() - start < 1", True),
+        ("from time import perf_counter", True),
+        ("import time\ntime.sleep(1)\ntime.process_time()", False),
+    ],
+)
+def test_the_wall_clock_is_seen(source: str, seen: bool) -> None:
+    assert bool(_wall_clocks(source)) == seen

@@ -35,6 +35,7 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
+from tests.patience import LONG
 
 PRELUDE = """
 import os, sqlite3, sys, time
@@ -54,7 +55,7 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def finish(*processes: subprocess.Popen[str]) -> list[str]:
-    outputs = [process.communicate(timeout=100) for process in processes]
+    outputs = [process.communicate(timeout=LONG) for process in processes]
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors
     return [output for output, _ in outputs]
@@ -605,7 +606,7 @@ Ledger(path).reserve(pure(0.75))
 """,
             path,
         )
-        victim.communicate(timeout=60)
+        victim.communicate(timeout=LONG)
         assert victim.returncode == -signal.SIGKILL
         ledger = Ledger(path)
         assert ledger.entries() == []

@@ -13,6 +13,7 @@ import pytest
 
 import rashomon_explorer
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon
+from tests.patience import LONG
 
 SCRIPT = Path(__file__).with_name("ledger_killing.py")
 LEDGERS = 8
@@ -66,7 +67,7 @@ def _run(ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
     # A script finds what is installed first, which need not be what is tested.
     place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
     done = subprocess.run(
-        words, capture_output=True, text=True, check=False, timeout=250, env=place
+        words, capture_output=True, text=True, check=False, timeout=LONG, env=place
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
