@@ -106,13 +106,14 @@ class TestCharge:
     ) -> None:
         class Failing(ExactSampler):
             def batches(self, *args: Any) -> Iterator[Batch]:
-                yield next(super().batches(*args))
+                batch = next(super().batches(*args))
+                yield Batch(batch.theta[:, :1], batch.losses[:1], batch.evaluated)
                 raise SamplerError("out of luck")
 
         monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Failing())
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
-            kind(n_draws=10**5, ledger=path).fit(X, labels)
+            kind(n_draws=2, ledger=path).fit(X, labels)
         assert caught.value.detail == "SamplerError: out of luck"
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
 
