@@ -74,6 +74,44 @@ def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> p
     return table
 
 
+def effective_size(values: ArrayLike) -> float:
+    """Effective sample size of the mean of numbers along chains, by ArviZ.  Curator only.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_chains, n_draws)
+        One number a state, in the order in which they were visited. A single chain is cut into
+        two.
+
+    Returns
+    -------
+    float
+        At most the number of values; NaN if they are all the same.
+
+    Raises
+    ------
+    ValueError
+        If ``values`` has another shape, too few draws, or holds NaN or infinity.
+    ImportError
+        If ArviZ is not installed.
+
+    Examples
+    --------
+    >>> steps = np.random.default_rng(0).standard_normal((4, 1000))
+    >>> effective_size(np.repeat(steps, 10, axis=1)) < 6000 < 40_000
+    True
+    """
+    chains = _checked(np.asarray(values, dtype=float)[..., None])[..., 0]
+    if np.ptp(chains) == 0:
+        return float("nan")
+    if len(chains) == 1:
+        half = chains.shape[1] // 2
+        chains = np.stack([chains[0, :half], chains[0, -half:]])
+    measure = _arviz("arviz_stats.base").array_stats
+    found = float(measure.ess(chains, method="mean", chain_axis=0, draw_axis=1))
+    return min(found, float(chains.size))
+
+
 def to_data_tree(
     draws: ArrayLike,
     *,

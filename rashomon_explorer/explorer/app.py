@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
+from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.cards import (
     BoundsCard,
     BudgetCard,
@@ -25,8 +26,9 @@ from rashomon_explorer.explorer.cards import (
 )
 from rashomon_explorer.explorer.guard import log_failures_to, report
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
-from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
+from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.explorer.widgets import KernelWatch
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -57,7 +59,7 @@ class Explorer:
     Parameters
     ----------
     estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one, optional
-        Fitted; its set is shown at once.
+        Fitted; its set is shown at once. Sets from elsewhere are for the plots and reports.
     data : sklearn.utils.Bunch, optional
         Rows to start with, as `load_dataset` returns them; by default the lending table.
     home : path, optional
@@ -73,6 +75,11 @@ class Explorer:
     cards : dict of str to FigureCard
         The figures.
 
+    Raises
+    ------
+    TypeError
+        If ``estimator`` is another kind of model or set; the message says what shows it.
+
     Examples
     --------
     >>> from rashomon_explorer.datasets import load_dataset
@@ -87,12 +94,15 @@ class Explorer:
         data: Bunch | None = None,
         home: str | Path | None = None,
     ) -> None:
+        if estimator is not None:
+            fitted_estimator(estimator)
         self.state = ExplorerState()
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
         self._follower: asyncio.Task[None] | None = None
         self.alert_panel = panels.AlertPanel(self.state)
+        self.kernel_watch = KernelWatch()
         self.data_panel = panels.DataPanel(self.session)
         self.model_panel = panels.ModelPanel(self.state)
         self.plan_panel = panels.PlanPanel(self.state)
@@ -150,6 +160,7 @@ class Explorer:
         stage = ipywidgets.VBox(
             [
                 self.alert_panel.widget,
+                self.kernel_watch,
                 self.numbers_panel.widget,
                 self.selection_panel.widget,
                 figures,
@@ -253,10 +264,20 @@ class Explorer:
 
     async def _watch(self) -> None:
         """Notice what other processes and tabs charge."""
+        told = None
         while self.widget.comm is not None:
             await asyncio.sleep(_LEDGER_SECONDS)
-            try:
-                self.session.refresh_account()
-            except Exception as error:
-                report(self.state, "Reading the ledger", error)
-                return
+            told = self._look(told)
+
+    def _look(self, told: Alert | None) -> Alert | None:
+        """Read the ledger; say once that it cannot be read, and take that back when it can."""
+        try:
+            self.session.refresh_account()
+        except Exception as error:
+            if told is None or told.reason != str(error):
+                report(self.state, LEDGER_READ, error)
+                return self.state.alert
+            return told
+        if told is not None and self.state.alert is told:
+            self.state.alert = None
+        return None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
@@ -15,6 +15,7 @@ from rashomon_explorer.estimators import (
     RashomonRegressor,
 )
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.guard import report
@@ -27,6 +28,7 @@ from rashomon_explorer.rashomon_set import RashomonSet
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""
 
+LEDGER_READ = "Reading the ledger"
 _NO_DATA = "there is no data set yet: choose one under Data"
 _ESTIMATORS: dict[str, Any] = {
     "classification": RashomonClassifier,
@@ -134,7 +136,7 @@ class Session:
         self.replan()
         self.say(
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
-            "Nothing was read yet; moving a slider costs nothing."
+            "Scaled by its public bounds; no draw has read it, and moving a slider costs nothing."
         )
 
     def forget(self) -> None:
@@ -164,10 +166,15 @@ class Session:
             Fitted.
         data : sklearn.utils.Bunch, optional
             Its rows, for the figures that need them.
+
+        Raises
+        ------
+        TypeError
+            If it is another kind of model or set.
         """
+        last = fitted_estimator(estimator)
         if data is not None:
             self.choose(data)
-        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         if data is not None:
             self.rows = estimator[:-1].transform(data.X) if last is not estimator else data.X
         known = last.get_params(deep=False)
@@ -301,6 +308,13 @@ class Session:
             Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
         return path
 
+    def _look_at_ledger(self) -> None:
+        """Refresh the account of a draw that goes on, or has ended, whatever the ledger says."""
+        try:
+            self.refresh_account()
+        except Exception as error:
+            report(self.state, LEDGER_READ, error)
+
     def stop(self) -> None:
         """Ask the draw under way to end; draws so far are kept, the price stays spent."""
         if self.job is not None and self.job.running:
@@ -324,7 +338,7 @@ class Session:
             self._take(partial)
         if job.beats and state.phase == "reserved":
             state.phase = "drawing"
-            self.refresh_account()
+            self._look_at_ledger()
         if ended:
             self._finish(job)
         elif not job.stopped:
@@ -342,7 +356,7 @@ class Session:
 
     def _finish(self, job: DrawJob) -> None:
         state = self.state
-        self.refresh_account()
+        self._look_at_ledger()
         if job.stopped and isinstance(job.error, SamplerError):
             state.phase = "stopped"
             self.say("Stopped before the first model; the whole price stays spent.")

@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.measures.chain_interval import chain_interval
 from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
+from rashomon_explorer.samplers import HitAndRunSampler, MalaSampler
 
 FloatArray = NDArray[np.float64]
 
-INDEPENDENT = ("exact", "finite_grid")
+INDEPENDENT = ("exact", "finite_grid", "langevin")
+"""Samplers of the estimators whose draws are independent; "langevin" keeps one state a chain."""
+
+CHAINS = {"hit_and_run": HitAndRunSampler().n_chains, "mala": MalaSampler().n_chains}
+"""Samplers of the estimators that keep many states of each chain, and how many chains they run."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,11 @@ class Enough:
     n_draws : int
         Models seen.
     stopped_at : int or None
-        Models after which it was first narrow enough; None if it is not.
+        Models after which it was first narrow enough, all of them for chains; None if it is not.
+    effective : float or None
+        Of chains, how many independent terms theirs are worth (ArviZ); None for independent draws,
+        whose interval holds whenever one looks. That of chains is asymptotic: right in the limit
+        of long chains, and for one look.
 
     Examples
     --------
@@ -53,10 +63,13 @@ class Enough:
     level: float
     n_draws: int
     stopped_at: int | None
+    effective: float | None = None
 
     def __str__(self) -> str:
         """Say it in one sentence."""
         interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.level:.0%}"
+        if self.effective is not None:
+            interval += f" (asymptotic, for one look; effective size {self.effective:.0f})"
         if self.enough:
             return f"{interval}: ±{self.half_width:g} after {self.stopped_at} draws, enough"
         return f"{interval} after {self.n_draws} draws: not yet ±{self.half_width:g}"
@@ -70,14 +83,17 @@ def enough_draws(
     level: float = 0.95,
     baseline: ArrayLike | None = None,
     sampler: str = "exact",
+    n_chains: int | None = None,
 ) -> Enough:
     """Whether the models drawn so far fix a measure to ± ``half_width``.
 
     Valid whenever one looks and stops (:class:`ConfidenceSequence`), because each measure is
     written as the mean of independent bounded terms, one a model or one for each *disjoint* pair
     of models, (1, 2), (3, 4), …: overlapping pairs would make it sharper, but they are dependent.
-    Only draws of the samplers ``"exact"`` and ``"finite_grid"`` are independent. Those of them
-    that lie inside the Rashomon set are independent too, in their order; sorted ones are not.
+    Draws of the samplers ``"exact"``, ``"finite_grid"`` and an estimator's ``"langevin"`` are
+    independent. Those of them that lie inside the Rashomon set are independent too, in their
+    order; sorted ones are not. States of chains (``"hit_and_run"``, ``"mala"``) are not: their
+    interval is asymptotic, from the effective sample size that ArviZ finds, and says so.
 
     Parameters
     ----------
@@ -93,6 +109,8 @@ def enough_draws(
         Labels of the reference model of the obscurity; it may not be one of the draws.
     sampler : str, default="exact"
         Name of the sampler that drew the models (``rashomon_set_.sampler``).
+    n_chains : int, optional
+        Chains that the models are states of, one of each in turn; by default the sampler's own.
 
     Returns
     -------
@@ -101,8 +119,11 @@ def enough_draws(
     Raises
     ------
     ValueError
-        If the measure is an extreme, the sampler's draws are dependent, the obscurity has no
-        baseline, there are no two models for a pair, or a number is out of range.
+        If the measure is an extreme, the sampler is unknown, the obscurity has no baseline,
+        there are no two models for a pair, chains are too few or too short, or a number is out
+        of range.
+    ImportError
+        For chains, if ArviZ is not installed (the extra ``diagnostics``).
 
     Examples
     --------
@@ -110,8 +131,23 @@ def enough_draws(
     >>> print(enough_draws("disagreement", labels))
     disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws, enough
     """
-    _check(measure, half_width, sampler)
+    chains = _check(measure, half_width, sampler, n_chains)
     terms, bounds, models_a_term = _TERMS[measure](values, baseline)
+    if chains is not None:
+        value, low, high, effective = chain_interval(terms, chains, models_a_term, level, bounds)
+        enough, count = (high - low) / 2 <= half_width, len(terms) * models_a_term
+        return Enough(
+            measure,
+            enough,
+            low,
+            high,
+            value,
+            half_width,
+            level,
+            count,
+            count if enough else None,
+            effective,
+        )
     sequence = ConfidenceSequence(level, bounds)
     stopped_at = None
     for place, term in enumerate(terms.tolist(), start=1):
@@ -131,7 +167,8 @@ def enough_draws(
     )
 
 
-def _check(measure: str, half_width: float, sampler: str) -> None:
+def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) -> int | None:
+    """Refuse what has no interval; return the number of chains, None for independent draws."""
     if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
         raise ValueError(
             f"the {measure} is an extreme over the set: draws bound it from below only, however "
@@ -139,13 +176,14 @@ def _check(measure: str, half_width: float, sampler: str) -> None:
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    if sampler not in INDEPENDENT:
+    if n_chains is None and sampler not in (*INDEPENDENT, *CHAINS):
         raise ValueError(
-            f"draws of the sampler {sampler!r} depend on each other, and no interval here is "
-            f"proved for them: use one of {list(INDEPENDENT)}"
+            f"how draws of the sampler {sampler!r} depend on each other is not known: use one of "
+            f"{[*INDEPENDENT, *CHAINS]}, or say n_chains= of states of chains"
         )
     if not (np.isfinite(half_width) and half_width > 0):
         raise ValueError(f"half_width must be finite and > 0, got {half_width!r}")
+    return CHAINS.get(sampler) if n_chains is None else n_chains
 
 
 def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

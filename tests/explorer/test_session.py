@@ -1,6 +1,8 @@
 """What the buttons do, without a page."""
 
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
@@ -15,6 +17,7 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
+from rashomon_explorer.rashomon_set import RashomonSet
 
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
@@ -262,3 +265,72 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
     assert "Explorer(clf, data=data)" in words
     assert explorer.draw_panel.draw.disabled
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (lambda: LogisticRegression(), r"got LogisticRegression: fit a RashomonClassifier"),
+        (
+            lambda: RashomonSet.from_predictions([[0, 1], [1, 1]]),
+            r"got PredictorSet: a set from elsewhere is shown by rashomon_explorer\.plots",
+        ),
+        (lambda: load_dataset("monks1"), r"got Bunch: a table goes into Explorer\(data=\.\.\.\)"),
+        (lambda: make_pipeline(LogisticRegression()), "got LogisticRegression"),
+        (lambda: 3, "got int$"),
+    ],
+)
+def test_what_the_page_cannot_show_is_refused_with_what_shows_it(shown, words, tmp_path):
+    with pytest.raises(TypeError, match=words):
+        Explorer(shown(), home=tmp_path)
+
+
+def test_an_estimator_that_was_not_fitted_is_told_so(tmp_path):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        Explorer(RashomonClassifier(), home=tmp_path)
+
+
+def test_a_draw_ends_well_though_its_ledger_cannot_be_read_on_the_way(
+    explorer, cancer, monkeypatch
+):
+    explorer.session.choose(cancer)
+    job = explorer.session.prepare()
+    job.run()
+
+    def fail():
+        raise OSError("the disk is away")
+
+    monkeypatch.setattr(explorer.session, "refresh_account", fail)
+    while explorer.session.pump():
+        pass
+    assert explorer.state.phase == "done"
+    assert explorer.rashomon_set.n_draws == 20
+    assert explorer.state.alert.reason == "the disk is away"
+
+
+def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(explorer, cancer, monkeypatch):
+    explorer.session.choose(cancer)
+    read = explorer.session.refresh_account
+    errors = [OSError("locked"), OSError("locked"), None]
+
+    def refresh():
+        error = errors.pop(0)
+        if error is not None:
+            raise error
+        return read()
+
+    monkeypatch.setattr(explorer.session, "refresh_account", refresh)
+    told = explorer._look(None)
+    assert explorer.state.alert.reason == "locked"
+    explorer.state.alert = None  # dismissed: the same failure is not said again
+    told = explorer._look(told)
+    assert explorer.state.alert is None
+    explorer.state.alert = told
+    assert explorer._look(told) is None
+    assert explorer.state.alert is None
+
+
+def test_a_data_set_that_was_scaled_is_not_said_to_be_unread(explorer, cancer):
+    explorer.session.choose(cancer)
+    assert "Nothing was read" not in explorer.state.message
+    assert "no draw has read it" in explorer.state.message

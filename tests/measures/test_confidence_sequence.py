@@ -143,7 +143,9 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("ambiguity", [[0]] * 4), "the ambiguity is an extreme over the set"),
         (lambda: enough_draws("rashomon_capacity", [[0]] * 4), "bound it from below only"),
         (lambda: enough_draws("beauty", [[0]] * 4), "measure must be one of"),
-        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"), "depend on each other"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"), "are too few to tell"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="any"), "depend on each other is"),
+        (lambda: enough_draws("disagreement", [[0]] * 40, n_chains=5), "must be an even number"),
         (lambda: enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),
         (lambda: enough_draws("obscurity", [[0]] * 4), "not one of the draws"),
         (lambda: enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
@@ -158,3 +160,38 @@ def test_the_other_means_are_those_of_the_measures() -> None:
 def test_what_has_no_interval_is_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def _chains(rng: np.random.Generator, n_chains: int, length: int, stay: float) -> FloatArray:
+    """Labels (length·n_chains, 1) of two-state chains that stay as they are with a probability."""
+    state = rng.random(n_chains) < 0.5
+    rows = []
+    for _ in range(length):
+        state = np.where(rng.random(n_chains) < stay, state, rng.random(n_chains) < 0.5)
+        rows.append(state)
+    return np.concatenate(rows).astype(float)[:, None]
+
+
+def test_chains_get_an_interval_as_wide_as_their_dependence() -> None:
+    truth, level, missed, too_sure = 0.5, 0.9, 0, 0
+    for seed in range(60):
+        labels = _chains(np.random.default_rng(seed), 8, 400, stay=0.9)
+        found = enough_draws("disagreement", labels, sampler="mala", n_chains=8, level=level)
+        missed += not found.low <= truth <= found.high
+        # The control: the same states, taken for independent draws.
+        half = 1.645 * 0.5 / math.sqrt(len(labels) / 2)
+        too_sure += abs(found.value - truth) > half
+    assert missed <= 14  # 6 are expected, and more than 14 with a chance of 10⁻³
+    assert too_sure > 20
+
+
+def test_chains_say_how_little_they_know() -> None:
+    labels = _chains(np.random.default_rng(0), 32, 40, stay=0.8)
+    found = enough_draws("obscurity", labels, baseline=[0.0], sampler="hit_and_run")
+    assert found.effective is not None and found.effective < 0.5 * found.n_draws
+    assert "asymptotic, for one look; effective size" in str(found)
+    wide = enough_draws("obscurity", labels, baseline=[0.0], sampler="mala", half_width=0.3)
+    assert wide.enough and wide.stopped_at == wide.n_draws
+    same = enough_draws("disagreement", np.zeros((320, 2)), sampler="hit_and_run")
+    assert (same.low, same.high, same.enough) == (0.0, 1.0, False)
+    assert enough_draws("disagreement", labels).effective is None

@@ -253,7 +253,7 @@ def test_words_say_whose_the_disagreement_is():
     assert told.startswith(
         "76 % of the disagreement among these draws (0.423) is the set's own; 24 % [6, 41]"
     )
-    assert told.endswith("comes from the mechanism: 33 % of the draws missed the set.")
+    assert "comes from the mechanism: 33 % of the draws missed the set. Assumed:" in told
     less = [[place % 2] for place in range(100)] + [[1]] * 50
     told = str(width_or_noise(less, inside=[True] * 100 + [False] * 50))
     assert told.startswith("The set alone has more disagreement (0.505) than these draws (0.447)")
@@ -354,7 +354,9 @@ def test_a_set_is_split_like_its_arrays(fitted):
     assert found.width == arrays.width
     assert (found.n_draws, found.n_hits, found.n_reference) == (150, inside.sum(), 128)
     assert abs(found.cross_check) < 4
-    assert found.guaranteed
+    assert found.guaranteed and not arrays.guaranteed
+    assert "Assumed: the draws are taken to be independent" in str(arrays)
+    assert "Assumed" not in str(found)
     persons = width_or_noise_by_person(models, X)
     assert list(persons.index) == list(X.index)
     assert persons.attrs["view"].startswith("Curator")
@@ -536,3 +538,12 @@ def test_sets_that_cannot_answer_are_refused(fitted):
     )
     with pytest.raises(ValueError, match="its least is"):
         width_or_noise(models, X, reference=flipped.rashomon_set_)
+
+
+@pytest.mark.parametrize("n_draws", [2, 20])
+def test_a_reference_of_fewer_draws_than_chains_is_one_state_a_chain(fitted, n_draws):
+    X, _, fit = fitted
+    reference = fit(sampler="hit_and_run", n_draws=n_draws)
+    found = width_or_noise(fit(), X, reference=reference)
+    explicit = width_or_noise(fit(), X, reference=reference, reference_chains=n_draws)
+    assert (found.width.value, found.width.high) == (explicit.width.value, explicit.width.high)

@@ -1,5 +1,6 @@
 """What may be split, and what is proved of it: sets of draws, or arrays with a word about them."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,10 @@ _SAME = 1e-9  # of a number: a minimum that other threads added up
 _REFERENCES = {"hit_and_run": "exact", "exact": "exact", "finite_grid": "finite_grid"}
 
 
+ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
+"""Arrays do not say how they were drawn."""
+
+
 @dataclass(frozen=True)
 class Given:
     """Draws and reference models on the same rows, ready to be compared.
@@ -36,9 +41,11 @@ class Given:
     most : float
         Largest difference of two models on a row.
     guaranteed : bool
-        Whether the draws carry a privacy guarantee.
+        Whether the draws are known to carry a privacy guarantee.
     least_hit_rate : float
         Proved before the rows were read; 0 if nothing is.
+    assumed : str
+        What is taken for granted of the draws because nothing here can tell.
     """
 
     values: Any
@@ -48,6 +55,7 @@ class Given:
     most: float
     guaranteed: bool
     least_hit_rate: float
+    assumed: str = ""
 
 
 def given(
@@ -84,7 +92,7 @@ def _of_set(
     if reference is not None:
         kept = _reference(reference, drawn)
         others = _values(kept, X, measure)
-        chains = _chains(len(others), _n_chains(kept, reference_chains))
+        chains = _chains(len(others), reference_chains, _own_chains(kept))
     uniform = HITS_ARE_UNIFORM[drawn.sampler]
     _refuse_unknown_width(hit, len(others), uniform)
     every = np.concatenate([values, others]) if len(others) else values
@@ -125,8 +133,17 @@ def _of_arrays(
         )
     _refuse_unknown_width(hit, len(others), uniform=True)
     every = np.concatenate([values, others]) if len(others) else values
-    chains = _chains(len(others), reference_chains)
-    return Given(measure.prepare(every), hit, chains, True, measure.most(every), True, 0.0)
+    chains = _chains(len(others), reference_chains, len(others))
+    return Given(
+        values=measure.prepare(every),
+        inside=hit,
+        chains=chains,
+        uniform=True,
+        most=measure.most(every),
+        guaranteed=False,
+        least_hit_rate=0.0,
+        assumed=ASSUMED,
+    )
 
 
 def _draws(models: CuratorSet) -> RashomonSet:
@@ -169,22 +186,21 @@ def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
     return reference.inside() if reference.sampler != "hit_and_run" else reference
 
 
-def _n_chains(reference: RashomonSet, asked: int | None) -> int | None:
-    if reference.sampler != "hit_and_run":
-        return None
-    return HitAndRunSampler().n_chains if asked is None else asked
+def _own_chains(reference: RashomonSet) -> int:
+    """Chains that a reference came from; fewer states than the sampler has are of one each."""
+    chains = HitAndRunSampler().n_chains if reference.sampler == "hit_and_run" else math.inf
+    return int(min(chains, reference.n_draws))
 
 
-def _chains(count: int, n_chains: int | None) -> NDArray[np.int_]:
-    """Chain of each model, one state of each in turn; without chains each is its own."""
-    if n_chains is None:
-        return np.arange(count)
-    if count and not 2 <= n_chains <= count:
+def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
+    """Chain of each model, one state of each in turn."""
+    n_chains = usual if asked is None else asked
+    if asked is not None and count and not 2 <= n_chains <= count:
         raise ValueError(
             f"reference_chains must be from 2 to the {count} reference models, got {n_chains!r}: "
             "models of one chain are dependent, and only pairs of two chains count"
         )
-    return np.arange(count) % n_chains
+    return np.arange(count) % max(n_chains, 1)
 
 
 def _values(models: RashomonSet, X: ArrayLike | None, measure: PairMeasure) -> NDArray[Any]:

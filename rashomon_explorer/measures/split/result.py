@@ -45,7 +45,9 @@ class WidthOrNoise:
         How far the width of the hits lies from that of the reference, in standard errors: beyond
         3 the two do not describe one set. None without a reference, or with too few hits.
     guaranteed : bool
-        Whether the draws carry a privacy guarantee.
+        Whether the draws are known to carry a privacy guarantee; of arrays nothing is.
+    assumed : str
+        What is taken for granted of arrays, which do not say how they were drawn.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class WidthOrNoise:
     n_reference: int
     cross_check: float | None
     guaranteed: bool
+    assumed: str = ""
 
     @property
     def within_between(self) -> pd.Series:

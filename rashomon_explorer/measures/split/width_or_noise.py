@@ -63,7 +63,8 @@ def width_or_noise(
         draws inside, or take their place where these are not proved uniform.
     reference_chains : int, optional
         Chains that the reference came from, one state of each in turn; by default the sampler's
-        own number for ``"hit_and_run"``, and independent models for arrays.
+        own number for ``"hit_and_run"`` (one a model where there are fewer models), and
+        independent models for arrays.
     inside : array-like of bool, shape (n_draws,), optional
         For arrays: which draws lie in the Rashomon set.
     groups : array-like of shape (n_rows,), optional
@@ -114,6 +115,7 @@ def width_or_noise(
         n_reference=len(found.chains),
         cross_check=_cross_check(units),
         guaranteed=found.guaranteed,
+        assumed=found.assumed,
     )
 
 

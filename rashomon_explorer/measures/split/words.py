@@ -16,7 +16,8 @@ def sentence(found: "WidthOrNoise") -> str:
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
     if math.isnan(found.share_of_noise.value):
         return f"The draws show no {measure}, and there is nothing to split; {misses}."
-    return f"{_split(found, measure)}: {misses}.{_warned(found)}"
+    assumed = f" Assumed: {found.assumed}." if found.assumed else ""
+    return f"{_split(found, measure)}: {misses}.{_warned(found)}{assumed}"
 
 
 def _split(found: "WidthOrNoise", measure: str) -> str:

@@ -1,0 +1,40 @@
+// The page asks its program for a sign of life. Where none comes Python cannot say so any more: the
+// browser does, with words that Python gave it at the start, and takes them back if an answer comes.
+const EVERY = 5000;
+
+export default {
+  render({ model, el }) {
+    let asked = null;
+
+    const show = () => {
+      const silent = asked !== null && performance.now() - asked > 1000 * model.get("patience");
+      if (silent === Boolean(el.firstChild)) return;
+      if (!silent) {
+        el.replaceChildren();
+        return;
+      }
+      const region = document.createElement("div");
+      region.setAttribute("role", "alert");
+      region.className = "rx-kernel-lost";
+      region.textContent = model.get("words");
+      el.append(region);
+    };
+    const ask = () => {
+      if (asked === null) {
+        asked = performance.now();
+        model.send({ kind: "alive?" });
+      }
+      show();
+    };
+    const answered = () => {
+      asked = null;
+      show();
+    };
+    model.on("msg:custom", answered);
+    const timer = setInterval(ask, EVERY);
+    return () => {
+      clearInterval(timer);
+      model.off("msg:custom", answered);
+    };
+  },
+};

@@ -1,0 +1,25 @@
+"""A page whose program was stopped or killed says so, and takes it back if it comes back."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from tests.browser.pages import Page
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_page_says_that_its_program_is_silent(browser: Any, dashboard: Any) -> None:
+    page = Page(browser, dashboard)
+    assert page.text(".rx-kernel-lost") == ""
+    kernels = dashboard.kernels()
+    for kernel in kernels:
+        kernel.send_signal(signal.SIGSTOP)
+    page.wait(lambda: "does not answer" in page.text(".rx-kernel-lost"), "words about it", 60)
+    for kernel in kernels:
+        kernel.send_signal(signal.SIGCONT)
+    page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go", 60)
+    for kernel in kernels:
+        kernel.kill()
+    page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it", 60)
