@@ -45,7 +45,7 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
         text = as_text(values)
         numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
         _refuse_text(values.name, np.isnan(numbers) & ~is_missing(text), place)
-    _refuse_missing(values.name, np.isnan(numbers), place)
+    _refuse_missing(values, np.isnan(numbers), place)
     _refuse_infinite(values.name, np.isinf(numbers), place)
     return numbers
 
@@ -94,7 +94,7 @@ def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.N
         first = int(unseen[0])
         value = text.iloc[first]
         # `place` names the line; the level itself is public by the user's own declaration
-        what = "a missing value" if value in MISSING else f"level {value!r}"
+        what = f"a missing value ({value!r})" if value in MISSING else f"level {value!r}"
         raise DataError(
             f"column {values.name!r} has {what} at {place(first)}, which is not among its "
             f"declared levels {quoted(levels)}: add it to the categories or correct the value"
@@ -131,7 +131,7 @@ def refuse_missing_text(values: pd.Series, place: Place) -> None:
     """Raise a DataError if a text or numeric column has a missing value."""
     numeric = pd.api.types.is_numeric_dtype(values)
     where = values.isna().to_numpy() if numeric else is_missing(as_text(values))
-    _refuse_missing(values.name, where, place)
+    _refuse_missing(values, where, place)
 
 
 def _refuse_text(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
@@ -143,10 +143,12 @@ def _refuse_text(column: object, where: npt.NDArray[np.bool_], place: Place) -> 
         )
 
 
-def _refuse_missing(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
+def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], place: Place) -> None:
     if where.any():
+        first = int(where.argmax())
+        token = _token(as_text(values.iloc[[first]]).iloc[0])
         raise DataError(
-            f"column {column!r} has no value at {place(int(where.argmax()))} ({where.sum()} "
+            f"column {values.name!r} has no value at {place(first)}{token} ({where.sum()} "
             "missing in all). Rows are never dropped silently: fill the values in, remove those "
             "lines, or leave the column out"
         )
@@ -158,6 +160,11 @@ def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], place: Place)
             f"column {column!r} is infinite at {place(int(where.argmax()))} ({where.sum()} "
             "such values in all): replace them by finite numbers"
         )
+
+
+def _token(text: str) -> str:
+    """Quote the word that was taken for a missing value, such as "?"; nothing for an empty cell."""
+    return f", where {text!r} stands for a missing value" if text else ""
 
 
 def _number_text(value: float) -> str:

@@ -63,8 +63,10 @@ def _read(source: Any) -> str | bytes:
             ) from error
         if isinstance(content, str | bytes):
             return content
+    frame = ": a table in memory goes in as load_csv(frame.to_csv(index=False).encode(), ...)"
     raise DataError(
         f"expected a path, bytes or an open file to read a CSV from, got {type(source).__name__}"
+        f"{frame * callable(getattr(source, 'to_csv', None))}"
     )
 
 

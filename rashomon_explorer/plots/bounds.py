@@ -25,7 +25,11 @@ from rashomon_explorer.rashomon_set import RashomonSet
 _POINTS = 241
 _HEADROOM = 1.08
 _MOST_STEPS = 2_000
-_EXACT_SAMPLERS = frozenset({"exact"})
+_OTHERWISE = {
+    "finite_grid": "promised of draws from the whole ball; these are exact on a grid in it",
+    "hit_and_run": "promised of private draws; hit-and-run never leaves the set",
+}
+"""Why the promise is not of a sampler's draws, the exact one's apart."""
 
 
 def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
@@ -143,8 +147,8 @@ def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
         f"mean excess {number(float(rashomon_set.excess.mean()))}, "
         f"promised {at_most(promise.mean)}",
     ]
-    if rashomon_set.sampler not in _EXACT_SAMPLERS:
-        words.append(f"promised of exact draws, not of {rashomon_set.sampler}")
+    if (sampler := rashomon_set.sampler) != "exact":
+        words.append(_OTHERWISE.get(sampler, f"promised of exact draws, not of {sampler}"))
     return " · ".join(words)
 
 

@@ -112,15 +112,16 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
         If no model lies inside the set.
     """
     models = need_inside(counted(rashomon_set), rashomon_set)
-    X = np.asarray(X, dtype=float)
-    n_rows = len(X)
+    # A table stays one: models of other sorts may take its columns of text.
+    table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
+    n_rows = len(table)
     rows = _rows_to_read(n_rows, models.n_draws)
-    X = X[rows]
+    X = table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
     scores, best = models.scores(X), models.best_scores(X)
     chosen = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
     labels = likeliest(scores) if models.task == "classification" else None
     if best.ndim == 2:
-        each = np.arange(len(X))
+        each = np.arange(len(rows))
         scores, best = scores[:, each, chosen], best[each, chosen]
     ranges = viable_prediction_range(scores)
     common = {

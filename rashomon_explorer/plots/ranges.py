@@ -16,7 +16,8 @@ from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, n
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST_DOTS = 4_000
-_COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
+_COLUMNS = ("low_outer", "best", "high_outer")
+_OF_DRAWS = {"exact_low": "low_outer", "exact_high": "high_outer"}
 
 
 def plot_ranges(
@@ -33,7 +34,8 @@ def plot_ranges(
     rashomon_set : RashomonSet
         The draws (curator only).
     exact : pandas.DataFrame
-        From ``measures.exact_ranges`` and its kin, for the same rows, loss and ψ.
+        From ``measures.exact_ranges`` and its kin, for the same rows, loss and ψ, or what
+        ``measures.draws_in_range`` made of it.
     values : ndarray of shape (n_draws, k), optional
         What each draw gives for each row of ``exact``, such as margins of k people; by default
         the draws' coefficients.
@@ -54,6 +56,7 @@ def plot_ranges(
         If the shapes do not fit, or a draw of the set lies outside an exact range.
     """
     rashomon_set = need_curator(rashomon_set, "plot_ranges")
+    exact = exact.rename(columns=_OF_DRAWS)
     missing = [name for name in _COLUMNS if name not in exact]
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")

@@ -5,6 +5,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.release import Answer, Released
+from rashomon_explorer.measures.release.statistic import Gap, Measured, Rate, Statistic
 from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
 
@@ -13,6 +14,7 @@ MOST_NUMBERS = 12
 
 _LONGEST_NAME = 34  # room for "selection rate gap of draw 12"
 _ROW = 26  # pixels a number
+_WHOLE = [-0.02, 1.02]  # all shares there are, with room for a dot at either end
 _GAP = 56  # pixels between two queries, for the axis
 
 
@@ -29,7 +31,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     Returns
     -------
     plotly.graph_objects.Figure
-        A strip a query, each on an axis of its own, under a green band with the price.
+        A strip a query under a green band with the price. Shares and rates are all drawn from 0 to
+        1, so that strips can be compared; other numbers have an axis of their own.
 
     Raises
     ------
@@ -62,6 +65,12 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
 def _interval(low: float, high: float) -> str:
     """Round outwards, so that it holds what it is said to hold."""
     return f"({number(low, rounding='down')} to {number(high, rounding='up')})"
+
+
+def _is_share(statistic: Statistic) -> bool:
+    if isinstance(statistic, Measured):
+        return (statistic.low, statistic.high) == (0.0, 1.0)
+    return isinstance(statistic, Rate | Gap)
 
 
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
@@ -107,6 +116,8 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         row=row,
         col=1,
     )
+    if all(_is_share(statistic) for statistic in shown):
+        figure.update_xaxes(range=_WHOLE, row=row, col=1)
     left_out = len(answer.statistics) - len(shown)
     title = answer.query if not left_out else f"{answer.query} · {left_out} more in the table"
     figure.update_xaxes(title={"text": title}, row=row, col=1)

@@ -88,7 +88,7 @@ def test_an_undeclared_level_is_named():
 
 def test_a_missing_category_is_refused_unless_declared():
     values = pd.Series(["a", "?"], name="k")
-    with pytest.raises(DataError, match="column 'k' has a missing value at row 2"):
+    with pytest.raises(DataError, match=r"column 'k' has a missing value \('\?'\) at row 2"):
         one_hot(values, ["a", "b"], row_place)
     assert one_hot(values, ["a", "?"], row_place)["k=?"].tolist() == [0.0, 1.0]
 

@@ -2,6 +2,7 @@ import io
 import re
 import warnings
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,6 +116,8 @@ def swap(old, new):
         (swap(b"44", b"old"), {}, "column 'age' is not numeric: line 3 is not a number"),
         (swap(b"44", b""), {}, "column 'age' has no value at line 3 (1 missing in all)"),
         (swap(b"44", b"NaN"), {}, "column 'age' has no value at line 3"),
+        (swap(b"44", b"?"), {}, "at line 3, where '?' stands for a missing value (1 missing"),
+        (pd.DataFrame({"age": [1]}), {}, "load_csv(frame.to_csv(index=False).encode(), ...)"),
         (swap(b"44", b"inf"), {}, "column 'age' is infinite at line 3"),
         (swap(b",yes", b","), {}, "column 'repaid' has no value at line 3 (2 missing in all)"),
         (swap(b",m,", b",,"), {}, "column 'sex' has no value at line 3"),

@@ -103,3 +103,15 @@ def test_many_draws_are_drawn_with_few_steps(models):
         models, coef=np.tile(models.coef, (1000, 1)), losses=np.tile(models.losses, 1000)
     )
     assert len(_trace(plot_bounds(many), "draws").x) <= 2002
+
+
+@pytest.mark.parametrize(
+    ("sampler", "words"),
+    [
+        ("finite_grid", "promised of draws from the whole ball; these are exact on a grid in it"),
+        ("mala", "promised of exact draws, not of mala"),
+    ],
+)
+def test_draws_of_which_it_is_not_promised_say_why(models, sampler, words):
+    assert words in plot_bounds(replace(models, sampler=sampler)).layout.title.text
+    assert words not in plot_bounds(models).layout.title.text

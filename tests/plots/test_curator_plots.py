@@ -3,12 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity, coefficient_spread, viable_prediction_range
 from rashomon_explorer.plots import _checks, people
+from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.rashomon_set import RashomonSet
 
 
 def _trace(figure, name):
@@ -160,3 +167,19 @@ def test_names_in_a_figure_cannot_become_markup(models):
     names = ("<b>age</b>", *models.feature_names[1:])
     figure = plots.plot_coefficients(replace(models, feature_names=names), "<b>age</b>", "debt")
     assert "<b>" not in figure.layout.xaxis.title.text
+
+
+def test_people_of_models_that_take_text_and_numbers():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(20, 60, 90), "home": rng.choice(["own", "rent"], 90)})
+    y = ((frame["age"] > 40) ^ (rng.random(90) < 0.2)).astype(int)
+    encode = make_column_transformer((OneHotEncoder(), ["home"]), remainder="passthrough")
+    trees = [
+        make_pipeline(encode, DecisionTreeClassifier(max_depth=depth, random_state=0)).fit(frame, y)
+        for depth in (1, 2, 3)
+    ]
+    models = RashomonSet.from_estimators(trees, frame, y)
+    found = multiplicity(models, frame)
+    scores = np.stack([tree.predict_proba(frame)[:, 1] for tree in trees])
+    np.testing.assert_allclose(found.width, np.ptp(scores, axis=0), atol=1e-12)
+    assert plots.plot_people(models, frame, groups=frame["home"]).layout.meta["view"]

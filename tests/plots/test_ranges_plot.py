@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import plots
-from rashomon_explorer.measures import exact_coefficient_ranges, exact_score_ranges
+from rashomon_explorer.measures import (
+    draws_in_range,
+    exact_coefficient_ranges,
+    exact_score_ranges,
+)
 from rashomon_explorer.privacy import no_guarantee
 from rashomon_explorer.problem import Problem
 
@@ -63,3 +67,10 @@ def test_people_and_ranges_of_another_psi(rows, models, exact):
         plots.plot_ranges(models, exact_coefficient_ranges(problem, models.psi / 50))
     with pytest.raises(ValueError, match=r"exact must have the columns .* lacks \['best'\]"):
         plots.plot_ranges(models, scores.drop(columns="best"))
+
+
+def test_what_draws_in_range_makes_is_plotted_as_it_is(models, exact):
+    table = draws_in_range(models, exact[1])
+    figure, direct = plots.plot_ranges(models, table), plots.plot_ranges(models, exact[1])
+    for one, other in zip(figure.data, direct.data, strict=True):
+        np.testing.assert_array_equal(one.x, other.x)

@@ -45,6 +45,9 @@ def test_released_numbers_have_names_of_their_own_and_intervals_that_hold_them()
         ledger=None,
     )
     figure = plots.plot_released(released)
+    # Rates are compared on one axis; losses, which have no such range, keep their own.
+    assert figure.layout.xaxis2.range == figure.layout.xaxis3.range == (-0.02, 1.02)
+    assert figure.layout.xaxis.range is None
     for number, axis in enumerate(
         (figure.layout.yaxis, figure.layout.yaxis2, figure.layout.yaxis3)
     ):

@@ -36,7 +36,8 @@ def draws_in_range(
     -------
     pandas.DataFrame
         ``exact`` row by row: exact_low, draw_low, draw_high, exact_high (the exact ends are the
-        outer ones), and shortfall = 1 − (draw_high − draw_low)/(exact_high − exact_low).
+        outer ones), and shortfall = 1 − (draw_high − draw_low)/(exact_high − exact_low); ``best``
+        as in ``exact``. ``plots.plot_ranges(models, table)`` takes it as it is.
 
     Raises
     ------
@@ -75,6 +76,8 @@ def draws_in_range(
         },
         index=exact.index,
     )
+    if "best" in exact:
+        table["best"] = exact["best"].to_numpy()
     table.attrs.update(
         view="curator: not private",
         note="extremes of draws are inner bounds of the set's range",
