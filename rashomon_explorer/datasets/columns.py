@@ -94,7 +94,9 @@ def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.N
         first = int(unseen[0])
         value = text.iloc[first]
         # `place` names the line; the level itself is public by the user's own declaration
-        what = f"a missing value ({value!r})" if value in MISSING else f"level {value!r}"
+        what = f"level {value!r}"
+        if value in MISSING:
+            what = f"a missing value ({value!r})" if value else "a missing value"
         raise DataError(
             f"column {values.name!r} has {what} at {place(first)}, which is not among its "
             f"declared levels {quoted(levels)}: add it to the categories or correct the value"
