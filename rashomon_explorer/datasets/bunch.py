@@ -56,7 +56,7 @@ def make_bunch(
     -------
     sklearn.utils.Bunch
         Fields ``name, X, y, sensitive, bounds, bounds_learnt, target_bounds, task, classes,
-        feature_names, DESCR, source``; ``classes`` is None for regression.
+        feature_names, feature_groups, DESCR, source``; ``classes`` is None for regression.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def make_bunch(
     check_declaration(declared, list(frame.columns), len(frame))
     frame = frame.reset_index(drop=True)
     sensitive = _sensitive(frame, declared, place)
-    features, bounds = _features(frame, declared, place)
+    features, bounds, groups = _features(frame, declared, place)
     task = infer_task(frame[declared.target], declared)
     labels: Sequence[Any] | np.ndarray
     if task == "classification":
@@ -102,6 +102,7 @@ def make_bunch(
         task=task,
         classes=classes,
         feature_names=list(features.columns),
+        feature_groups=groups,
         DESCR=_describe(description, declared.target, classes, target_bounds, bounds_learnt),
         source=source,
     )
@@ -109,19 +110,21 @@ def make_bunch(
 
 def _features(
     frame: pd.DataFrame, declared: Declaration, place: Place
-) -> tuple[pd.DataFrame, dict[str, Bounds]]:
-    """Encode numbers and levels, in the order of the table's columns."""
+) -> tuple[pd.DataFrame, dict[str, Bounds], dict[str, tuple[str, ...]]]:
+    """Encode numbers and levels, in the table's order; say which columns are one feature."""
     unknown = undeclared_features(frame.columns, declared.sensitive, declared)
     if unknown:
         raise DataError(f"no public bounds or categories are declared for {quoted(unknown)}")
     parts: list[pd.DataFrame] = []
     bounds: dict[str, Bounds] = {}
+    groups: dict[str, tuple[str, ...]] = {}
     for column in frame.columns:
         if column == declared.target or column in declared.sensitive:
             continue
         if column in declared.categories:
             part = one_hot(frame[column], declared.categories[column], place)
             bounds.update(dict.fromkeys(part.columns, (0.0, 1.0)))
+            groups[str(column)] = tuple(part.columns)
         else:
             low, high = (float(end) for end in declared.bounds[column])
             values = np.clip(to_numbers(frame[column], place), low, high)
@@ -130,7 +133,7 @@ def _features(
         parts.append(part)
     features = pd.concat(parts, axis=1)
     check_unique(features.columns)
-    return features, bounds
+    return features, bounds, groups
 
 
 def _sensitive(frame: pd.DataFrame, declared: Declaration, place: Place) -> pd.DataFrame:

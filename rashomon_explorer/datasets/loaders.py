@@ -43,7 +43,8 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
         ``sensitive`` DataFrame (n_rows, 0 or more) of columns that are not in ``X``;
         ``bounds`` dict of column to (low, high), declared, not learnt; ``bounds_learnt`` False;
         ``target_bounds`` (low, high), None for classification; ``task``; ``classes`` list,
-        ``classes[k]`` coded k, None for regression; ``feature_names``; ``DESCR``; ``source``.
+        ``classes[k]`` coded k, None for regression; ``feature_names``;
+        ``feature_groups`` dict of a category to its columns in ``X``; ``DESCR``; ``source``.
 
     Raises
     ------

@@ -350,6 +350,9 @@ class Session:
         self.state.n_drawn = models.n_draws
 
     def _labelled(self, models: RashomonSet) -> RashomonSet:
+        declared = self.state.data.get("feature_groups")
+        if declared is not None:
+            models = models.with_groups(declared)
         if not self.state.data.bounds_learnt:
             return models
         return replace(models, guarantee=no_guarantee("the bounds were learnt from the rows"))

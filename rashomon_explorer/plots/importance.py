@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
+from rashomon_explorer.measures.importance.features import COLUMNS, Features
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
 from rashomon_explorer.plots.nested_bars import nested_bars
@@ -46,7 +47,7 @@ def plot_importance_cloud(
     y: ArrayLike,
     *,
     measure: str = "reliance",
-    features: Sequence[str] | None = None,
+    features: Features = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot every pair of features' importances, one dot a draw (Dong and Rudin 2020).
@@ -60,8 +61,9 @@ def plot_importance_cloud(
     y : array-like of shape (n_rows,)
         Targets as the estimator was given them.
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
-    features : sequence of str, optional
-        Features to show; by default the few whose importances vary most.
+    features : sequence, mapping or "columns", optional
+        Features to show, see ``measures.feature_groups``; by default the few whose importances vary
+        most.
     highlight : sequence of int
         Draws to ring, by row number.
 
@@ -87,7 +89,7 @@ def plot_importance_cloud(
     if cloud.shape[1] < 2:
         raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
     shown = cloud.columns
-    if features is None:
+    if features is None or features == COLUMNS:
         width = (cloud.max() - cloud.min()).to_numpy()
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
     kept, note = shown_points(len(cloud))

@@ -40,8 +40,9 @@ def importances(
         Private rows, scaled as the draws were fitted.
     y : array-like of shape (n_rows,)
         Targets as the estimator was given them.
-    features : sequence, mapping or str, optional
-        Features or groups of them, see ``measures.feature_groups``.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see ``measures.feature_groups``; by default each feature once,
+        the columns of one category together.
     max_rows : int
         More rows than this are subsampled, always the same ones.
 
@@ -106,8 +107,9 @@ def plot_importance(
         Private rows, scaled as the draws were fitted.
     y : array-like of shape (n_rows,)
         Targets as the estimator was given them.
-    features : sequence, mapping or str, optional
-        Features or groups of them, see ``measures.feature_groups``.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see ``measures.feature_groups``; by default each feature once,
+        the columns of one category together.
     max_rows : int
         More rows than this are subsampled, and the figure says so.
     highlight : sequence of int

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures import coefficient_spread
+from rashomon_explorer.measures.importance.features import Features
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
@@ -117,7 +118,9 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     return coefficient_spread(need_inside(counted(models), models))
 
 
-def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> pd.DataFrame:
+def importance_table(
+    rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike, *, features: Features = None
+) -> pd.DataFrame:
     """List the spread of every feature's permutation importance.
 
     Parameters
@@ -126,6 +129,8 @@ def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> p
         The draws (curator only), of which those inside count.
     X, y : array-like
         Private rows, scaled as the draws were fitted, and their targets.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see ``measures.feature_groups``.
 
     Returns
     -------
@@ -137,7 +142,9 @@ def importance_table(rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike) -> p
     ValueError
         If no draw lies inside.
     """
-    values, _ = importances(need_inside(counted(rashomon_set), rashomon_set), X, y)
+    values, _ = importances(
+        need_inside(counted(rashomon_set), rashomon_set), X, y, features=features
+    )
     return importance_ranges(values)
 
 

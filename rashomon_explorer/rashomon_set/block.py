@@ -1,12 +1,15 @@
 """Linear models side by side: what a curator's set and a release have in common."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
@@ -44,6 +47,9 @@ class ModelBlock(Selection):
         All draws composed.
     steps : tuple of str, default=()
         How models were chosen out of those drawn, one step after the other.
+    feature_groups : mapping of str to sequence of str, optional
+        Columns that are one feature, by its name: what importances take together unless asked for
+        columns. By default the columns ``"name=level"`` of each name. Public, as names are.
 
     Raises
     ------
@@ -60,11 +66,15 @@ class ModelBlock(Selection):
     plan: Plan
     guarantee: Guarantee
     steps: tuple[str, ...] = ()
+    feature_groups: Mapping[str, Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         """Freeze the models: a set is a value."""
         object.__setattr__(self, "coef", frozen(self.coef))
         self._check()
+        columns, given = self.feature_names[:-1], self.feature_groups
+        groups = groups_by_name(columns) if given is None else checked_groups(given, columns)
+        object.__setattr__(self, "feature_groups", MappingProxyType(groups))
 
     def _check(self) -> None:
         if self.link not in LINKS:
@@ -79,6 +89,10 @@ class ModelBlock(Selection):
             )
         if self.classes and len(self.classes) != self.n_classes:
             raise ValueError(f"{len(self.classes)} labels are given for {self.n_classes} classes")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values: a read-only mapping cannot be pickled."""
+        return {**self.__dict__, "feature_groups": dict(self.feature_groups or {})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Freeze again: an array forgets in a pickle that it is read-only."""
@@ -128,6 +142,34 @@ class ModelBlock(Selection):
         return tuple(
             f"{name}: {feature}" for name in self.class_names[1:] for feature in self.feature_names
         )
+
+    def with_groups(self, groups: Mapping[str, Sequence[str]]) -> Self:
+        """Return the same set with other columns taken as one feature.
+
+        Parameters
+        ----------
+        groups : mapping of str to sequence of str
+            Name of the feature → its columns, such as those of a ``OneHotEncoder``; columns in
+            none are features themselves. An empty mapping undoes all groups.
+
+        Returns
+        -------
+        set of the same type
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or in two groups.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9, 0.0], [0.6, 0.1], [-0.7, 0.1], [-0.5, 0.0]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
+        {'both': ('x0', 'x1')}
+        """
+        return replace(self, feature_groups=groups)
 
     def margins(self, X: ArrayLike) -> FloatArray:
         """Linear score of every model for every row, before the link.

@@ -160,6 +160,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             plan=self.plan,
             guarantee=self.guarantee,
             steps=self.steps,
+            feature_groups=self.feature_groups,
         )
 
     def _public_view(self) -> ModelBlock:

@@ -59,6 +59,7 @@ def _block(models: ModelBlock) -> tuple[Arrays, Values]:
         "plan": _plan(models.plan),
         "guarantee": _guarantee(models.guarantee),
         "steps": list(models.steps),
+        "feature_groups": {k: list(v) for k, v in (models.feature_groups or {}).items()},
     }
 
 
@@ -74,6 +75,8 @@ def _block_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
         "plan": _plan_again(values["plan"]),
         "guarantee": _guarantee_again(values["guarantee"]),
         "steps": tuple(values["steps"]),
+        # Files of older versions have none: then names tell.
+        "feature_groups": values.get("feature_groups"),
     }
 
 

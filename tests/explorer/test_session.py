@@ -1,12 +1,14 @@
 """What the buttons do, without a page."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
-from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.datasets import load_csv, load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -334,3 +336,27 @@ def test_a_data_set_that_was_scaled_is_not_said_to_be_unread(explorer, cancer):
     explorer.session.choose(cancer)
     assert "Nothing was read" not in explorer.state.message
     assert "no draw has read it" in explorer.state.message
+
+
+def test_categories_are_one_feature_on_the_page_and_columns_on_request(explorer, tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, 3000), "home": rng.choice(["a", "b"], 3000)})
+    frame["repaid"] = np.where(frame["age"] > 50, "yes", "no")
+    path = tmp_path / "homes.csv"
+    frame.to_csv(path, index=False)
+    bounds = {"age": (18, 90)}
+    data = load_csv(path, target="repaid", bounds=bounds, categories={"home": ["a", "b"]})
+    explorer.session.choose(data)
+    explorer.state.psi, explorer.state.n_draws = 0.3, 4
+    explorer.draw()
+    assert explorer.rashomon_set.hit_rate > 0
+    assert dict(explorer.rashomon_set.feature_groups) == data.feature_groups
+    card = explorer.cards["importance"]
+    assert set(card.view.figure["layout"]["yaxis"]["ticktext"]) == {"age", "home"}
+    card._what.value = "columns"
+    shown = card.view.figure["layout"]["yaxis"]["ticktext"]
+    assert set(shown) == {"age", "home=a", "home=b"}
+    assert "features='columns'" in card.lines[1]
+    card._what.value = "coef"
+    assert "coefficients" in card.view.figure["layout"]["title"]["text"]
+    assert explorer.state.alert is None

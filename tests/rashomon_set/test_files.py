@@ -78,7 +78,7 @@ def test_a_releases_file_holds_nothing_that_only_the_curator_knows(tmp_path: Pat
     assert set(known) == {"coef.npy", "header.npy"}
     assert set(header(tmp_path / "release.npz")) == {
         *("format", "version", "kind", "feature_names", "link", "row_norm", "target_bounds"),
-        *("classes", "plan", "guarantee", "steps"),
+        *("classes", "plan", "guarantee", "steps", "feature_groups"),
     }
     secrets = [losses.tobytes(), losses[:1].tobytes(), models.best.tobytes()]
     secrets += [str(value).encode() for value in (0.4512345678, 0.123456789, 0.987654321)]

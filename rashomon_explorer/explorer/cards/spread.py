@@ -11,12 +11,17 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
     of_the_set,
 )
+from rashomon_explorer.measures.importance.features import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_importance,
     plot_released_spread,
 )
 from rashomon_explorer.plots.tables import importance_table, spread_table
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_CHOICES = (("importance", "importance"), ("coefficients", "coef"))
+_COLUMNS = ("importance of single columns", COLUMNS)
 
 
 class SpreadCard(FigureCard):
@@ -28,11 +33,18 @@ class SpreadCard(FigureCard):
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
-        self._what = ipywidgets.Dropdown(
-            description="show", options=[("importance", "importance"), ("coefficients", "coef")]
-        )
+        self._what = ipywidgets.Dropdown(description="show", options=_CHOICES)
         self._what.observe(lambda _: self.changed(), "value")
         return [self._what]
+
+    def _offer(self, models: RashomonSet) -> None:
+        """Offer single columns where several are one feature."""
+        columns = [_COLUMNS] if models.feature_groups else []
+        choices = (_CHOICES[0], *columns, _CHOICES[1])
+        if tuple(self._what.options) != choices:
+            value = self._what.value
+            self._what.options = choices
+            self._what.value = value if value in dict(choices).values() else _CHOICES[0][1]
 
     def recipe(self) -> Recipe | None:
         """See `FigureCard.recipe`."""
@@ -40,6 +52,7 @@ class SpreadCard(FigureCard):
         models = state.rashomon_set
         if models is None or not models.n_draws:
             return self.waiting()
+        self._offer(models)
         if self._what.value == "coef":
             return self._coefficients()
         if state.view == "release":
@@ -49,12 +62,14 @@ class SpreadCard(FigureCard):
         if state.data is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
         inputs = models, self.session.rows, state.data.y
+        features = COLUMNS if self._what.value == COLUMNS else None
+        asked = f", features={COLUMNS!r}" if features else ""
         return Recipe(
-            partial(plot_importance, *inputs, highlight=state.selection),
-            of_the_set(models, partial(importance_table, *inputs)),
+            partial(plot_importance, *inputs, features=features, highlight=state.selection),
+            of_the_set(models, partial(importance_table, *inputs, features=features)),
             (
                 "from rashomon_explorer.plots import plot_importance",
-                "plot_importance(explorer.rashomon_set, explorer.rows, explorer.data.y)",
+                f"plot_importance(explorer.rashomon_set, explorer.rows, explorer.data.y{asked})",
             ),
         )
 

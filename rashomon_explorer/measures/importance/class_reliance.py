@@ -48,8 +48,9 @@ def model_class_reliance(
         error of targets as the problem has them, or nats).
     psi : float
         Rashomon threshold, > 0.
-    features : sequence or mapping, optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
     feature_names : sequence of str, optional
         By default x0, x1, ….
     form : {"difference", "ratio"}, default="difference"

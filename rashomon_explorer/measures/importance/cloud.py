@@ -20,7 +20,7 @@ def _permutation(
     models: Models, X: ArrayLike, y: ArrayLike, *, features: Features = None, **options: Any
 ) -> pd.DataFrame:
     values = permutation_importance(models, X, y, features=features, **options)
-    names = list(feature_groups(features, models.feature_names[:-1]))
+    names = list(feature_groups(features, models.feature_names[:-1], models.feature_groups))
     return pd.DataFrame(values, columns=names).rename_axis(index="model", columns="feature")
 
 
@@ -60,8 +60,9 @@ def importance_cloud(
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
-    features : sequence or mapping, optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
     **options
         Passed to the measure, such as ``form="ratio"`` or ``random_state=0``.
 

@@ -63,7 +63,7 @@ def conditional_reliance(
     True
     """
     task = LinearTask.of(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1])
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         reliance_table(_with_residuals(task, columns), {name: columns}, form)
         for name, columns in groups.items()
@@ -112,7 +112,7 @@ def reliance_within(
     (3, 1)
     """
     task = LinearTask.of(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1])
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     labels = np.asarray(strata)
     if labels.shape != task.targets.shape:
         raise ValueError(f"strata must have shape {task.targets.shape}, got {labels.shape}")

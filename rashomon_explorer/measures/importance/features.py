@@ -7,25 +7,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.feature_groups import groups_by_name
+
 Columns = NDArray[np.intp]
 
-Features = Sequence[Any] | Mapping[str, Sequence[Any]] | None
-"""None for each feature alone; a list of names, places or lists of them; names for such lists."""
+Features = Sequence[Any] | Mapping[str, Sequence[Any]] | str | None
+"""None, ``"columns"``, a list of names, places or lists of them, or names for such lists."""
+
+COLUMNS = "columns"
+"""Asks for every column by itself, also where several are one feature."""
 
 
-def feature_groups(features: Features, names: Sequence[str]) -> dict[str, Columns]:
-    """Columns of each group of features, by the group's name.
+def feature_groups(
+    features: Features,
+    names: Sequence[str],
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Columns]:
+    """Columns of each feature that is asked about, by its name.
 
-    Columns that only make sense together, such as the indicators of one category, should be
-    one group: switching them one by one would make rows that cannot exist.
+    Columns that only make sense together, such as the indicators of one category, are one
+    feature: switching them one by one would make rows that cannot exist.
 
     Parameters
     ----------
-    features : None, sequence or mapping
-        None: every feature by itself. A sequence: each entry a name, a column number, or a list
-        of them, named by joining with " + ". A mapping: name of the group → its list.
+    features : None, "columns", sequence or mapping
+        None: every feature once, with the columns of a group together. ``"columns"``: every column
+        by itself. A sequence: each entry a name of a column or of a group, a column number, or a
+        list of these, named by joining with " + ". A mapping: name → its list.
     names : sequence of str
         Names of the columns, without the intercept.
+    groups : mapping of str to sequence of str, optional
+        Columns that are one feature, as a set's ``feature_groups``. By default the columns
+        ``"name=level"`` of each name.
 
     Returns
     -------
@@ -38,39 +51,66 @@ def feature_groups(features: Features, names: Sequence[str]) -> dict[str, Column
 
     Examples
     --------
-    >>> feature_groups(None, ["age", "red", "blue"])["red"].tolist()
-    [1]
-    >>> feature_groups({"colour": ["red", "blue"]}, ["age", "red", "blue"])["colour"].tolist()
-    [1, 2]
-    >>> list(feature_groups(["age", [1, "blue"]], ["age", "red", "blue"]))
-    ['age', 'red + blue']
+    >>> names = ["age", "home=own", "home=rent"]
+    >>> {name: columns.tolist() for name, columns in feature_groups(None, names).items()}
+    {'age': [0], 'home': [1, 2]}
+    >>> list(feature_groups("columns", names))
+    ['age', 'home=own', 'home=rent']
+    >>> feature_groups({"all": ["age", "home"]}, names)["all"].tolist()
+    [0, 1, 2]
+    >>> list(feature_groups(["age", [1, "age"]], names))
+    ['age', 'home=own + age']
     """
+    known = groups_by_name(names) if groups is None else groups
     if features is None:
-        return {name: np.array([j], dtype=np.intp) for j, name in enumerate(names)}
+        return _every_feature(names, known)
     if isinstance(features, str):
-        raise ValueError(f"features must be a list of features, write [{features!r}]")
+        if features != COLUMNS:
+            raise ValueError(
+                f"features must be a list of features or {COLUMNS!r}, write [{features!r}]"
+            )
+        return {name: np.array([j], dtype=np.intp) for j, name in enumerate(names)}
     if isinstance(features, Mapping):
-        return {str(name): _columns(members, names) for name, members in features.items()}
-    groups: dict[str, Columns] = {}
+        return {str(name): _columns(entry, names, known)[0] for name, entry in features.items()}
+    found: dict[str, Columns] = {}
     for entry in features:
-        columns = _columns(entry, names)
-        name = " + ".join(names[j] for j in columns)
-        if name in groups:
+        columns, name = _columns(entry, names, known)
+        if name in found:
             raise ValueError(f"features holds {name!r} twice")
-        groups[name] = columns
-    if not groups:
+        found[name] = columns
+    if not found:
         raise ValueError("features must name at least one feature, got none; None means each")
-    return groups
+    return found
 
 
-def _columns(entry: Any, names: Sequence[str]) -> Columns:
+def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
+    """Features in the order of their first columns."""
+    group_of = {column: group for group, columns in groups.items() for column in columns}
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(group_of.get(name, name), []).append(place)
+    return {name: np.array(places, dtype=np.intp) for name, places in found.items()}
+
+
+def _columns(
+    entry: Any, names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> tuple[Columns, str]:
     members = [entry] if isinstance(entry, str | Integral) else list(entry)
     if not members:
         raise ValueError("a group of features must hold at least one feature, got none")
-    columns = np.array([_column(member, names) for member in members], dtype=np.intp)
+    found: list[int] = []
+    called: list[str] = []
+    for member in members:
+        if isinstance(member, str) and member in groups and member not in names:
+            found += [_column(one, names) for one in groups[member]]
+            called.append(member)
+        else:
+            found.append(_column(member, names))
+            called.append(names[found[-1]])
+    columns = np.array(found, dtype=np.intp)
     if len(np.unique(columns)) < len(columns):
         raise ValueError(f"the group {members!r} holds a feature twice")
-    return columns
+    return columns, " + ".join(called)
 
 
 def _column(member: Any, names: Sequence[str]) -> int:

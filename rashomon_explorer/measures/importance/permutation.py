@@ -38,8 +38,9 @@ def permutation_importance(
     y : array-like of shape (n_rows,)
         Labels as the models were fitted to (``models.classes``; 0, 1, … if the set does not
         know them), or targets.
-    features : sequence or mapping, optional
-        Features or groups of features, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
     n_repeats : int, default=5
         Shuffles averaged over.
     random_state : int, RandomState instance or None, default=None
@@ -65,7 +66,7 @@ def permutation_importance(
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}")
     rows, targets = checked_rows(models, X, y)
-    groups = feature_groups(features, models.feature_names[:-1])
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     rng = check_random_state(random_state)
     before = _losses(models, rows, targets)
     rise = np.zeros((models.n_draws, len(groups)))

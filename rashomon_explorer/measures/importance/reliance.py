@@ -52,8 +52,9 @@ def model_reliance(
         At least two rows.
     y : array-like of shape (n_rows,)
         Labels as the models were fitted to, or targets.
-    features : sequence or mapping, optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
     form : {"difference", "ratio"}, default="difference"
     loss : str, optional
         By default that of the link: half the squared error in squared units of the target,
@@ -81,7 +82,7 @@ def model_reliance(
     True
     """
     task = LinearTask.of(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1])
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     return reliance_table(task, groups, form)
 
 

@@ -55,8 +55,9 @@ def rid(
     y : array-like of shape (n_rows,)
     psi : float
         Rashomon threshold, > 0.
-    features : sequence or mapping, optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
     feature_names : sequence of str, optional
         By default the columns of a DataFrame, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"

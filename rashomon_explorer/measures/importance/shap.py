@@ -37,8 +37,9 @@ def linear_shap(
     X : array-like of shape (n_rows, n_features)
     background : array-like of shape (n_background, n_features), optional
         By default ``X``.
-    features : sequence or mapping, optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
 
     Returns
     -------
@@ -134,7 +135,11 @@ def _centred(
     if models.task == "regression":
         low, high = models.target_bounds
         coef = coef * ((high - low) / 2)
-    return coef, rows - reference.mean(axis=0), feature_groups(features, names)
+    return (
+        coef,
+        rows - reference.mean(axis=0),
+        feature_groups(features, names, models.feature_groups),
+    )
 
 
 def _rows(name: str, X: ArrayLike, models: RashomonSet | ReleasedSet) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.measures.importance.features import feature_groups
+from rashomon_explorer.measures.importance.features import Columns, feature_groups
 from rashomon_explorer.measures.importance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.importance.reliance import reliance_table
 from rashomon_explorer.measures.release.losses import UNIT
@@ -35,7 +35,8 @@ class Reliance(Query):
     (j, k). For a loss that is Λ-Lipschitz in the score the first is Λ|a_j − a_k| in size before and
     Λ|a_j − a_k'| after, the second changes by Λ|a_k − a_k'|. Together that is Λ times the
     perimeter of three points of an interval of length 2B|w|, which is at most twice its length:
-    4ΛB|w|. The n − 1 partners j share the factor 1/(n(n − 1)), so that the sensitivity is
+    4ΛB|w|; w are the coefficients of all columns of the feature, and |w| is their norm. The n − 1
+    partners j share the factor 1/(n(n − 1)), so that the sensitivity is
     **4ΛB|w|/n**, although each record is in 2(n − 1) terms. Wrong labels have no Λ; each of the
     three changes is at most 1, hence 3/n. (A shuffle with a public permutation has the same bounds,
     by the same three points, and its own randomness on top.) Λ is 1 for log loss (with the spread
@@ -89,13 +90,12 @@ class Reliance(Query):
 
     def compute(self, rows: Rows) -> FloatArray:
         """Rises (n_features,), or (n_draws·n_features,)."""
-        groups = feature_groups(None, rows.models.feature_names[:-1])
-        table = reliance_table(rows.task(), groups).to_numpy()
+        table = reliance_table(rows.task(), _groups(rows.public)).to_numpy()
         return overall(table, self.over).ravel()
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
         """One rise a feature, or a draw and feature."""
-        features = public.models.feature_names[:-1]
+        features = list(_groups(public))
         if self.over == "each":
             draws = range(public.n_draws)
             names = [f"reliance of draw {draw} on {name}" for draw in draws for name in features]
@@ -108,27 +108,46 @@ class Reliance(Query):
         return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
 
 
+def _groups(public: Public) -> dict[str, Columns]:
+    models = public.models
+    return feature_groups(None, models.feature_names[:-1], models.feature_groups)
+
+
+def _norms(public: Public) -> FloatArray:
+    """|w| (n_draws, n_features) of models with one score."""
+    slopes = public.split[0][:, 0]
+    each = [np.linalg.norm(slopes[:, columns], axis=1) for columns in _groups(public).values()]
+    return np.stack(each, axis=1)
+
+
 def _logistic(public: Public) -> FloatArray:
-    return public.models.row_norm * np.abs(public.split[0][:, 0])
+    return public.models.row_norm * _norms(public)
 
 
 def _zero_one(public: Public) -> FloatArray:
-    return np.ones((public.n_draws, public.split[0].shape[2]))
+    return np.ones((public.n_draws, len(_groups(public))))
 
 
 def _softmax(public: Public) -> FloatArray:
-    slopes = public.split[0]
-    spread = np.maximum(slopes.max(axis=1), 0.0) - np.minimum(slopes.min(axis=1), 0.0)
-    return np.asarray(public.models.row_norm * spread)
+    slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # class 0 has the score 0
+    apart = slopes[:, :, None] - slopes[:, None]
+    widths = [
+        # Parts of several columns lie in no interval: three points of a set have a perimeter of up
+        # to three times its width, not two.
+        (1.5 if len(columns) > 1 else 1.0)
+        * np.linalg.norm(apart[..., columns], axis=-1).max(axis=(1, 2))
+        for columns in _groups(public).values()
+    ]
+    return np.asarray(public.models.row_norm * np.stack(widths, axis=1))
 
 
 def _half_square(public: Public) -> FloatArray:
     slopes, intercepts = public.split[0][:, 0], np.abs(public.split[1][:, 0])
-    B = public.models.row_norm
-    others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - slopes**2, 0.0))
-    steepest = 1 + intercepts[:, None] + B * (others + np.abs(slopes))
+    B, own = public.models.row_norm, _norms(public)
+    others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - own**2, 0.0))
+    steepest = 1 + intercepts[:, None] + B * (others + own)
     low, high = public.models.target_bounds
-    return np.asarray(((high - low) / 2) ** 2 * steepest * B * np.abs(slopes))
+    return np.asarray(((high - low) / 2) ** 2 * steepest * B * own)
 
 
 # Λ·B·|w| by draw and feature (n_draws, n_features); half the most that a switch can raise a loss.

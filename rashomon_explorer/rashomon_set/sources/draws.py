@@ -1,7 +1,7 @@
 """A set of linear draws of a problem, however they were drawn."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ def from_draws(
     psi: float,
     *,
     feature_names: Sequence[str] | None = None,
+    feature_groups: Mapping[str, Sequence[str]] | None = None,
     classes: Sequence[Any] = (),
     target_bounds: tuple[float, float] = (-1.0, 1.0),
     sampler: str = "unknown",
@@ -42,6 +43,8 @@ def from_draws(
         Rashomon threshold.
     feature_names : sequence of str, optional
         Without the intercept; ``x0``, ``x1``, … if left out.
+    feature_groups : mapping of str to sequence of str, optional
+        Columns that are one feature; by default the ``"name=level"`` of each name.
     classes : sequence, default=()
         Labels of the classes 0, 1, ….
     target_bounds : tuple of float, default=(-1.0, 1.0)
@@ -89,6 +92,7 @@ def from_draws(
     return RashomonSet(
         coef=_with_intercepts(theta, problem),
         feature_names=(*_names(feature_names, n_features), "intercept"),
+        feature_groups=feature_groups,
         classes=tuple(np.asarray(classes).tolist()),
         link=problem.loss.link,
         row_norm=problem.row_norm,

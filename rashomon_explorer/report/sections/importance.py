@@ -1,6 +1,6 @@
 """What the models rely on: importance of each feature over the draws, and over the whole set."""
 
-from rashomon_explorer.measures import model_class_reliance
+from rashomon_explorer.measures import feature_groups, model_class_reliance
 from rashomon_explorer.plots import plot_class_reliance, plot_importance
 from rashomon_explorer.plots.tables import importance_table
 from rashomon_explorer.problem import Problem
@@ -21,7 +21,8 @@ def curator(given: Curator) -> list[Block]:
         Words(
             "How much the loss of a model of the set grows when a feature is shuffled. It says "
             "what the model relies on, not what causes the target; of correlated features each "
-            "may look unimportant because the other stands in for it."
+            "may look unimportant because the other stands in for it. The columns of one category "
+            "are one feature and are shuffled together."
         ),
         Plot(
             plot_importance(models, given.X, given.y),
@@ -38,14 +39,21 @@ def curator(given: Curator) -> list[Block]:
 def _reliance(given: Curator, problem: Problem) -> Block:
     models = need_linear(given)
     names = models.feature_names[:-1]
+    features = feature_groups(None, names, models.feature_groups)
     if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
         return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
-    if len(names) > _MOST_FEATURES or problem.n > _MOST_ROWS:
+    if len(features) > _MOST_FEATURES or problem.n > _MOST_ROWS:
         return Words(
             f"Model class reliance was left out of this report for time: it is computed for up to "
             f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
         )
-    table = model_class_reliance(problem, models.psi, feature_names=names, draws=models.coef)
+    table = model_class_reliance(
+        problem,
+        models.psi,
+        features={name: columns.tolist() for name, columns in features.items()},
+        feature_names=names,
+        draws=models.coef,
+    )
     return Plot(
         plot_class_reliance(table),
         "Least and greatest reliance on every feature over the whole Rashomon set: what a model "
