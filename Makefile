@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?=
 TESTS ?=
+LISTS ?=
 # Two workers take the tests by file, a third those that wait for a browser or a server.
 WORKERS ?= $(if $(TESTS),0,3)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test laws bench lint format clean chromium
+.PHONY: help app test laws bench mutants lint format clean chromium
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -33,6 +34,9 @@ bench: $(VENV)/.app  ## Measure the samplers beside their peers: benchmarks/resu
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \
 	    echo "No jax or blackjax to measure against: their ratios will be null" >&2
 	@$(BIN)/python -m benchmarks
+
+mutants: $(VENV)/.test  ## Make one constant wrong after the other and see tests notice: docs/audit.md (LISTS=mine.toml)
+	@$(BIN)/python -m mutants $(or $(LISTS),--write)
 
 lint: $(VENV)/.test  ## Check style, formatting and types
 	@$(BIN)/python -m ruff check .

@@ -1,0 +1,89 @@
+"""The list of wrong constants does not rot; what they break is for `make mutants`."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+
+from mutants.__main__ import main
+from mutants.mutation import ROOT, StaleMutationError, load
+from mutants.runner import Result, run
+from mutants.table import table, write
+
+MUTATIONS = load()
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.file}: {one.claim}")
+def test_every_mutation_still_applies_exactly_once(mutation):
+    ast.parse(mutation.applied())
+    assert mutation.claim and mutation.tests
+    for test in mutation.tests:
+        assert (ROOT / test.partition("::")[0]).exists(), test
+
+
+def test_there_are_enough_and_none_twice():
+    assert len(MUTATIONS) >= 60
+    assert len({(one.file, one.old, one.new) for one in MUTATIONS}) == len(MUTATIONS)
+
+
+def test_text_that_is_gone_or_twice_is_refused():
+    with pytest.raises(StaleMutationError, match="is there 0 times"):
+        replace(MUTATIONS[0], old="no such text").applied()
+    with pytest.raises(StaleMutationError, match="must be there once"):
+        next(run([replace(MUTATIONS[0], old="e")]))
+
+
+OWN = """
+tests = ["tests/privacy/test_rounding.py::test_edges"]
+
+[[mutation]]
+file = "rashomon_explorer/privacy/rounding.py"
+old = "max(0.0, epsilon)"
+new = "max(0.1, epsilon)"
+claim = "no test of the list looks at what is left"
+
+[[mutation]]
+file = "rashomon_explorer/privacy/rounding.py"
+old = "_rounded(value, ROUND_CEILING)"
+new = "_rounded(value, ROUND_FLOOR)"
+claim = "prices are rounded up"
+"""
+
+
+def test_a_list_of_ones_own_runs_on_a_copy(tmp_path, capsys):
+    """One that is caught and one that is not, and the tree stays as it was."""
+    source = ROOT / "rashomon_explorer/privacy/rounding.py"
+    kept = source.read_text(encoding="utf-8")
+    own = tmp_path / "own.toml"
+    own.write_text(OWN, encoding="utf-8")
+    assert main([str(own), "--workers", "1"]) == 1
+    told = capsys.readouterr()
+    assert "2 wrong constants: 1 caught, 1 survived." in told.out
+    assert "1/2" in told.err and "2/2" in told.err
+    assert source.read_text(encoding="utf-8") == kept
+
+
+def test_a_test_that_fails_anyway_catches_nothing(tmp_path, capsys):
+    own = tmp_path / "own.toml"
+    own.write_text(OWN.replace("::test_edges", "::no_such_test"), encoding="utf-8")
+    assert main([str(own), "--workers", "1"]) == 2
+    assert "although nothing is wrong" in capsys.readouterr().err
+
+
+def test_the_table_says_what_was_caught_and_why_others_may_survive(tmp_path):
+    one, other, last = MUTATIONS[:3]
+    results = [
+        Result(one, caught_by="tests/exact/test_paths.py"),
+        Result(replace(other, reason="it says less and never more")),
+        Result(replace(last, reason="")),
+    ]
+    told = table(results)
+    assert "3 wrong constants: 1 caught, 2 survived." in told
+    assert "`exact/test_paths.py`" in told and "it says less" in told and "**SURVIVED**" in told
+    page = tmp_path / "page.md"
+    marks = "<!-- mutants: written by `make mutants` -->\n", "<!-- end of mutants -->\n"
+    page.write_text(f"before\n{marks[0]}old\n{marks[1]}after\n", encoding="utf-8")
+    write(results, page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("after\n") and "old\n" not in text
+    assert told in text
