@@ -152,11 +152,19 @@ def test_localised_sets_aside_the_failures_of_all_draws(kinked, ball, draws, psi
     assert found.rho == pytest.approx(draws * min(eta, 2 * epsilon) ** 2 / 8, rel=1e-7)
 
 
+def test_localised_pays_for_the_minimum_where_draws_go_all_over_the_domain(ball):
+    """There two draws are D apart, and the minimum's error comes on top of it."""
+    rough = Constants(n=100, p=3, L=2.0, M=math.inf, m=0.5, osc=1.0)
+    law = GibbsLaw(rough, ball, psi=0.0, beta=2.0)
+    found = _draws(law, 1e-8, 2)
+    assert found.rho == pytest.approx(2 * (2.0 * (DELTA * 3.0 + 1e-3)) ** 2 / 8, rel=1e-9)
+
+
 def test_localised_shares_of_delta_are_of_all_draws_together(constants, ball):
     law = GibbsLaw(constants, ball, psi=0.01, beta=BETA)
     one = localised(law, delta=1e-6, n_draws=1).guarantee
     assert one.approximate_delta == exactly(1e-6 * (1 - 1e-9))
-    many = localised(law, delta=1e-6, n_draws=5).guarantee
+    many = localised(law, delta=1e-6, n_draws=3).guarantee
     shares = np.array([1 - 1e-9, 0.9, 0.5, 0.1, 0.01])
     assert np.isclose(many.approximate_delta, 1e-6 * shares, rtol=1e-9, atol=0).any()
 
