@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+from rashomon_explorer.privacy import plan, plan_path
+from rashomon_explorer.samplers import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 
@@ -32,6 +34,14 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
     list of str
         Where and why; empty if nothing but private estimators and steps that are known to be
         public takes part.
+
+    Notes
+    -----
+    Named is also what lets one cell decide which columns there are (a selector by dtype), what
+    tells a value in an error (an encoder that refuses unknown levels), and a private estimator
+    whose sampler has no guarantee. Not named are labels that a classifier finds in y: its
+    guarantee states that they are public. What was done to the rows before the pipeline, and
+    what a function of yours does, cannot be seen here.
 
     Examples
     --------
@@ -59,26 +69,43 @@ def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
 
 def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Why this step itself is not public, and the steps inside it."""
-    from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+    from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import FeatureUnion, Pipeline
 
+    # What inherits from them may do more: imbalanced-learn's pipeline drops and invents rows.
+    known = type(step) in (Pipeline, FeatureUnion, ColumnTransformer, TransformedTargetRegressor)
+    why = "" if known else _unknown(step)
     if isinstance(step, Pipeline):
-        return "", list(step.steps)
+        return why, list(step.steps)
     if isinstance(step, FeatureUnion):
-        return "", list(step.transformer_list)
+        return why, list(step.transformer_list)
     if isinstance(step, ColumnTransformer):
         parts = [(name, inner) for name, inner, _ in step.transformers]
-        chosen = [columns for *_, columns in step.transformers if callable(columns)]
-        by_type = all(isinstance(columns, make_column_selector) for columns in chosen)
-        why = "" if by_type else "columns are chosen by a function that sees the rows"
-        return why, [*parts, ("remainder", step.remainder)]
+        return why or _how_columns_are_chosen(step), [*parts, ("remainder", step.remainder)]
     if isinstance(step, TransformedTargetRegressor):
-        why = "its function sees all targets at once" if step.func is not None else ""
+        if step.func is not None:
+            why = why or "its function sees all targets at once"
         return why, [("transformer", step.transformer), ("regressor", step.regressor)]
     if isinstance(step, BaseSearchCV):
         return "settings are chosen by scores on the rows", [("estimator", step.estimator)]
     return _rules().get(type(step), _unknown)(step), []
+
+
+def _how_columns_are_chosen(step: Any) -> str:
+    """Why the columns that come out are not public, or ""."""
+    from sklearn.compose import make_column_selector
+
+    for *_, columns in step.transformers:
+        if type(columns) is make_column_selector:
+            if columns.dtype_include is not None or columns.dtype_exclude is not None:
+                return (
+                    "columns are chosen by dtype, which one cell of text changes: name them, or "
+                    "choose them by pattern"
+                )
+        elif callable(columns):
+            return "columns are chosen by a function that sees the rows"
+    return ""
 
 
 @cache
@@ -91,8 +118,8 @@ def _rules() -> dict[type, Rule]:
     from rashomon_explorer.estimators.regressor import RashomonRegressor
 
     return {
-        RashomonClassifier: _nothing,
-        RashomonRegressor: _nothing,
+        RashomonClassifier: _unless("its sampler has no guarantee", _has_a_guarantee),
+        RashomonRegressor: _unless("its sampler has no guarantee", _has_a_guarantee),
         PublicBoundsScaler: _unless("bounds are learnt from the rows", _declared_bounds),
         preprocessing.Binarizer: _nothing,
         preprocessing.Normalizer: _nothing,
@@ -101,8 +128,8 @@ def _rules() -> dict[type, Rule]:
             "its function sees all rows at once, and is not one of numpy's that go by elements",
             _elementwise,
         ),
-        preprocessing.OneHotEncoder: _unless("categories are learnt", _declared_categories),
-        preprocessing.OrdinalEncoder: _unless("categories are learnt", _declared_categories),
+        preprocessing.OneHotEncoder: _encodes("ignore"),
+        preprocessing.OrdinalEncoder: _encodes("use_encoded_value"),
         impute.SimpleImputer: _unless(
             "what it fills in, drops or indicates is learnt", _fills_in_a_constant
         ),
@@ -126,13 +153,43 @@ def _declared_bounds(step: PublicBoundsScaler) -> bool:
     return not isinstance(step.bounds, str)
 
 
+def _has_a_guarantee(step: Any) -> bool:
+    sampler = step.sampler
+    if sampler not in SAMPLERS:
+        return False
+    make = plan_path if sampler == "langevin" else plan
+    some = make(1000, 2, 0.0, radius=1.0, row_norm=1.0, epsilon=1.0, delta=1e-6, n_draws=1)
+    return SAMPLERS[sampler](some).guarantee(some).holds
+
+
 def _elementwise(step: Any) -> bool:
-    return step.func is None or (isinstance(step.func, np.ufunc) and not step.func.signature)
+    """Whether the function is one of numpy's own by elements, and is told nothing more.
+
+    ``where=`` leaves what was in memory, and ``numpy.frompyfunc`` makes a ufunc of anything.
+    """
+    if step.func is None:
+        return True
+    if not isinstance(step.func, np.ufunc) or step.func.signature or step.kw_args:
+        return False
+    return getattr(np, step.func.__name__, None) is step.func
 
 
-def _declared_categories(step: Any) -> bool:
-    declared = not isinstance(step.categories, str)
-    return declared and step.min_frequency is None and step.max_categories is None
+def _encodes(unknown: str) -> Rule:
+    """Rule of an encoder, and what it is to do with a level that was not declared."""
+
+    def rule(step: Any) -> str:
+        name = type(step).__name__
+        declared = not isinstance(step.categories, str)
+        if not (declared and step.min_frequency is None and step.max_categories is None):
+            return f"{name}: categories are learnt"
+        if step.handle_unknown == unknown:
+            return ""
+        return (
+            f"{name}: a level that is not declared is told, in an error or a warning that no "
+            f"ledger was charged for: handle_unknown={unknown!r}"
+        )
+
+    return rule
 
 
 def _fills_in_a_constant(step: Any) -> bool:

@@ -16,10 +16,13 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    KBinsDiscretizer,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     StandardScaler,
+    TargetEncoder,
 )
 
 from rashomon_explorer import (
@@ -199,15 +202,23 @@ class Mine(Normalizer):
     """Inherits from a step that is known, and need not be one."""
 
 
+class Resampling(Pipeline):
+    """Stands for the pipeline of imbalanced-learn, whose steps drop and invent rows."""
+
+
 PUBLIC = [
     RashomonClassifier(),
+    RashomonRegressor(sampler="langevin"),
+    RashomonRegressor(sampler="finite_grid"),
+    OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1),
     make_pipeline(PublicBoundsScaler({"age": (0, 1)}), Normalizer(), RashomonRegressor()),
     make_pipeline("passthrough", FunctionTransformer(np.log1p), RashomonClassifier()),
     ColumnTransformer(
         [
-            ("levels", OneHotEncoder(categories=[["a", "b"]]), ["kind"]),
+            ("levels", OneHotEncoder(categories=[["a"]], handle_unknown="ignore"), ["kind"]),
             ("filled", SimpleImputer(strategy="constant", keep_empty_features=True), ["age"]),
-            ("dropped", "drop", make_column_selector(dtype_include=object)),
+            ("dropped", "drop", make_column_selector("^id")),
+            ("some", "passthrough", [True, False, False, False]),
         ],
         remainder=PublicBoundsScaler((0, 1)),
     ),
@@ -221,6 +232,24 @@ LEAKY = [
     (FunctionTransformer(np.matmul), "sees all rows at once"),
     (ColumnTransformer([("c", OneHotEncoder(), [0])]), "c: OneHotEncoder: categories are learnt"),
     (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are learnt"),
+    (OneHotEncoder(categories=[["a"]]), "a level that is not declared is told"),
+    (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),
+    (OrdinalEncoder(categories=[["a"]]), "handle_unknown='use_encoded_value'"),
+    (RashomonClassifier(sampler="hit_and_run"), "its sampler has no guarantee"),
+    (make_pipeline(RashomonRegressor(sampler="mala")), "its sampler has no guarantee"),
+    (FunctionTransformer(np.log, kw_args={"where": [True, False]}), "sees all rows at once"),
+    (FunctionTransformer(np.frompyfunc(sorted, 1, 1)), "sees all rows at once"),
+    (
+        ColumnTransformer([("c", "drop", make_column_selector(dtype_include=object))]),
+        "columns are chosen by dtype, which one cell of text changes",
+    ),
+    (
+        ColumnTransformer([("c", "drop", make_column_selector("a", dtype_exclude="number"))]),
+        "columns are chosen by dtype",
+    ),
+    (Resampling([("draw", RashomonClassifier())]), "Resampling is not known"),
+    (TargetEncoder(), "TargetEncoder is not known"),
+    (KBinsDiscretizer(), "KBinsDiscretizer is not known"),
     (SimpleImputer(strategy="constant"), "fills in, drops or indicates"),
     (ColumnTransformer([], remainder=MinMaxScaler()), "remainder: MinMaxScaler is not known"),
     (
