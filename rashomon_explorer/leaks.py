@@ -7,12 +7,16 @@ import numpy as np
 
 _KEY = "privacy_leak"  # among the attributes of a pandas object
 
+ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
+"""What a guarantee assumes of rows, for nobody can see where they come from."""
+
 
 class LeakyArray(np.ndarray):
     """An array that remembers why what is computed from it has no guarantee.
 
     Slices, copies, pickles and results of numpy's functions remember it too. What makes a new
-    plain array forgets: ``numpy.asarray``, and so every scikit-learn transformer in between.
+    plain array forgets: ``numpy.asarray``, and so every scikit-learn transformer in between. There
+    :mod:`rashomon_explorer.leak_memory` knows the numbers again, as long as they are the same.
 
     Attributes
     ----------

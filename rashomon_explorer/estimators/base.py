@@ -19,9 +19,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
 from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.warn import warn_if_shortened, warn_if_uncharged
+from rashomon_explorer.estimators.warn import (
+    warn_if_shortened,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.leak_memory import recall
+from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.privacy import (
     Charge,
@@ -211,6 +218,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
         ``leak`` says what the rows were made with that was learnt from them, if anything.
         """
+        leak = leak or learnt_before(self)
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
         sampler = SAMPLERS[self.sampler](planned)
@@ -247,8 +255,12 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         context: CallbackContext,
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
+        rows = table.values[0]
+        if guarantee.holds and (leak := recall(rows)):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
         problem = Problem(
-            table.values[0],
+            rows,
             self._targets(table),
             loss=loss,
             radius=self.radius,
@@ -273,6 +285,10 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = sampler.guarantee(planned)
+        if guarantee.holds:
+            steps = not_known_to_be_public(self)
+            alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone))
         if self.random_state is not None:
             return guarantee.with_seed()
         if not guarantee.holds:

@@ -56,6 +56,20 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
     return list(_leaks(estimator, "", tuple(public)))
 
 
+def learns_bounds(step: Any) -> bool:
+    """Whether a :class:`PublicBoundsScaler` that takes bounds from the rows is in a step.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> learns_bounds(make_pipeline(PublicBoundsScaler("learn"))), learns_bounds("passthrough")
+    (True, False)
+    """
+    if isinstance(step, PublicBoundsScaler):
+        return not _declared_bounds(step)
+    return any(learns_bounds(inner) for _, inner in _look(step)[1])
+
+
 def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
     if step is None or isinstance(step, str) or isinstance(step, public):
         return

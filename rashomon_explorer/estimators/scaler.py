@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.leak_memory import recall, remember
 from rashomon_explorer.leaks import leak_of, mark
 from rashomon_explorer.privacy import compose, no_guarantee
 
@@ -30,9 +31,11 @@ class _CarriesLeaks:
         @wraps(transform)
         def marking(self: Any, X: Any) -> Any:
             check_is_fitted(self)
-            leak = "; ".join(dict.fromkeys(filter(None, (self._leak(), leak_of(X)))))
+            known = (self._leak(), leak_of(X) or recall(X))
+            leak = "; ".join(dict.fromkeys(filter(None, known)))
             scaled = mark(transform(self, X), leak)
-            if leak_of(scaled) != leak:
+            remember(scaled, leak)
+            if leak and not (leak_of(scaled) or recall(scaled)):
                 raise TypeError(
                     f"a {type(scaled).__module__} {type(scaled).__name__} cannot carry the mark "
                     f"that {leak}: choose set_output(transform='default') or 'pandas'"
@@ -52,11 +55,13 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
     With ``bounds="learn"`` the least and the largest value of each column are taken from the rows.
     Then one record can move all others, no guarantee holds, and the scaled rows say so: a
     :class:`RashomonClassifier` or :class:`RashomonRegressor` that is fitted to them next has no
-    guarantee, cannot be released and charges no ledger. The mark goes with numpy's arrays when they
-    are sliced, joined or pickled and with pandas' frames when they are sliced, copied or pickled,
-    through cross-validation, too. Frames that are concatenated forget it, and so does whatever
-    went through another transformer: :func:`privacy_leaks` finds what learns anywhere in a
-    pipeline.
+    guarantee and cannot be released. The mark goes with numpy's arrays when they are sliced, joined
+    or pickled and with pandas' frames when they are sliced, copied or pickled, through
+    cross-validation, too; a ledger is not charged then. Where the mark is lost, in a
+    ColumnTransformer, a concatenated frame, a frame of polars or a plain array, the numbers are
+    known again in the same process, by whole columns or by parts of their rows; this needs a look
+    at them, so that a ledger is charged first. Numbers that another transformer or a computation
+    changed are not known again: :func:`privacy_leaks` finds what learns anywhere in a pipeline.
 
     Parameters
     ----------

@@ -47,3 +47,20 @@ def warn_if_uncharged(leak: str) -> None:
             PrivacyLeakWarning,
             stacklevel=users_line(),
         )
+
+
+def warn_of_a_leak(leak: str) -> None:
+    """Tell what the numbers themselves told, after the price was charged.
+
+    Parameters
+    ----------
+    leak : str
+        What was learnt from the rows.
+    """
+    warnings.warn(
+        f"{leak}: the rows hold numbers that were made with it, which no container said and only a "
+        "look at them showed. These draws have no privacy guarantee and cannot be released; a "
+        "ledger that was given is charged already. Declare the bounds instead",
+        PrivacyLeakWarning,
+        stacklevel=users_line(),
+    )

@@ -135,6 +135,7 @@ def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.Dat
 
 
 @learns
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 @pytest.mark.parametrize(
     "joined",
     [
@@ -177,7 +178,7 @@ def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
 
 
 def test_other_learning_steps_take_the_mark_off_but_are_found_by_asking() -> None:
-    """The limit that the documentation names."""
+    """Outside a pipeline, and where they change the numbers: the documentation names it."""
     rows = mark(np.eye(3), "learnt")
     assert leak_of(StandardScaler().fit_transform(rows)) == ""
     pipe = make_pipeline(PublicBoundsScaler("learn"), StandardScaler(), RashomonClassifier())

@@ -1,0 +1,44 @@
+"""The pipelines that are fitting an estimator as their last step."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
+
+
+def learnt_before(estimator: Any) -> str:
+    """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The one whose ``fit`` is running.
+
+    Returns
+    -------
+    str
+        In words; empty if no earlier step is a ``PublicBoundsScaler`` that learns.
+    """
+    earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
+    return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""
+
+
+def not_known_to_be_public(estimator: Any) -> list[str]:
+    """Ask :func:`privacy_leaks` about the earlier steps of the enclosing pipelines."""
+    pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
+    return [leak for pipe in pipes for leak in privacy_leaks(pipe)]
+
+
+def _enclosing(estimator: Any) -> Iterator[Pipeline]:
+    # A pipeline tells its last step nothing of the others, and a transformer in between takes
+    # every mark off the rows. But its fit is running, so that it can be found among the callers.
+    inner, frame = estimator, sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Pipeline) and owner.steps[-1][1] is inner:
+            yield owner
+            inner = owner
+        frame = frame.f_back  # type: ignore[assignment]
