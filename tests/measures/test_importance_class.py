@@ -6,9 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from rashomon_explorer.domains import Box
-from rashomon_explorer.measures import model_class_reliance
+from rashomon_explorer.estimators import RashomonClassifier
+from rashomon_explorer.measures import (
+    declared_problem,
+    model_class_reliance,
+    model_reliance,
+    penalised_problem,
+    switching_loss,
+)
 from rashomon_explorer.measures.importance.ellipsoid import (
     least_on_ellipsoid,
     least_on_intersection,
@@ -91,7 +99,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_squared_class_reliance_is_the_grid_s(case: dict[str, Any], form: str) -> None:
     problem = a_problem("squared", **case)
-    table = model_class_reliance(problem, 0.02, form=form)
+    table = model_class_reliance(problem, psi=0.02, form=form)
     theta = grid_of(problem, 0.02, 361)
     for column in range(case["n_features"]):
         values, row = measured(problem, theta, column, form), table.iloc[column]
@@ -114,7 +122,7 @@ def test_squared_class_reliance_is_the_grid_s(case: dict[str, Any], form: str) -
 @pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[5]])
 def test_logistic_brackets_hold_the_grid(case: dict[str, Any], form: str) -> None:
     problem = a_problem("logistic", **{"radius": 6.0, **case})
-    table = model_class_reliance(problem, 0.01, form=form, features=[0])
+    table = model_class_reliance(problem, psi=0.01, form=form, features=[0])
     values = measured(problem, grid_of(problem, 0.01, 181), 0, form)
     row = table.iloc[0]
     assert row["lower"] <= values.min() + 1e-9
@@ -155,7 +163,9 @@ def test_no_draw_is_outside_and_the_shortfall_is_stated(loss: str) -> None:
     target = GibbsTarget(problem, problem.p / psi, psi)
     draws = collect(HitAndRunSampler(), target, 300, np.random.default_rng(0)).coef
     far = np.full((2, problem.p), 2.0)
-    row = model_class_reliance(problem, psi, features=["x0"], draws=np.vstack([draws, far])).iloc[0]
+    row = model_class_reliance(
+        problem, psi=psi, features=["x0"], draws=np.vstack([draws, far])
+    ).iloc[0]
     values = np.concatenate([measured(problem, draws.T, 0, "difference")])
     inside = problem.value(draws.T) <= problem.minimum.value + psi
     assert row["n_inside"] == inside.sum()
@@ -170,7 +180,7 @@ def test_no_draw_is_outside_and_the_shortfall_is_stated(loss: str) -> None:
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_ranges_grow_with_psi(loss: str) -> None:
     problem = a_problem(loss, 2)
-    narrow, wide = (model_class_reliance(problem, psi, features=[1]) for psi in (0.005, 0.02))
+    narrow, wide = (model_class_reliance(problem, psi=psi, features=[1]) for psi in (0.005, 0.02))
     assert wide.iloc[0]["upper_attained"] > narrow.iloc[0]["upper_attained"]
     assert wide.iloc[0]["lower"] < narrow.iloc[0]["lower"]
 
@@ -178,14 +188,14 @@ def test_ranges_grow_with_psi(loss: str) -> None:
 def test_the_order_of_rows_says_nothing() -> None:
     problem, order = a_problem("squared", 2), np.random.default_rng(0).permutation(40)
     again = Problem(X[order], problem.targets[order], loss="squared")
-    tables = [model_class_reliance(one, 0.005) for one in (problem, again)]
+    tables = [model_class_reliance(one, psi=0.005) for one in (problem, again)]
     pd.testing.assert_frame_equal(*tables, rtol=1e-7, atol=1e-9)
 
 
 def test_a_group_of_everything_is_bracketed_too() -> None:
     for loss in ("squared", "logistic"):
         row = model_class_reliance(
-            a_problem(loss, 2, radius=2.0), 0.01, features={"all": [0, 1]}
+            a_problem(loss, 2, radius=2.0), psi=0.01, features={"all": [0, 1]}
         ).loc["all"]
         assert row["lower"] <= row["best"] <= row["upper"]
 
@@ -286,20 +296,25 @@ def test_quadratics_on_ellipses_against_their_rims() -> None:
         ({"feature_names": ["age"]}, "feature_names must hold 2 names, got 1"),
         ({"draws": [[1.0]]}, r"coef must have shape \(n_models, 3\), got \(1, 1\)"),
         ({"draws": [[9.0, 9.0, 9.0]]}, "none of the 1 draws lies in the Rashomon set"),
-        ({"problem": Problem(X, np.sign(NOISE), loss="hinge")}, "known for .*, got 'hinge'"),
-        ({"problem": Problem([[0.5]], [1])}, "at least two rows, got 1"),
+        (
+            {"models_or_problem": Problem(X, np.sign(NOISE), loss="hinge")},
+            "known for .*, got 'hinge'",
+        ),
+        ({"models_or_problem": Problem([[0.5]], [1])}, "at least two rows, got 1"),
     ],
 )
 def test_what_has_no_class_reliance_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        model_class_reliance(**{"problem": a_problem("squared", 2), "psi": 0.01, **change})
+        model_class_reliance(
+            **{"models_or_problem": a_problem("squared", 2), "psi": 0.01, **change}
+        )
 
 
 def test_a_ratio_to_no_loss_is_refused() -> None:
     problem = Problem(X, X[:, 0], loss="squared")
     with pytest.raises(ValueError, match="fits these rows without loss"):
-        model_class_reliance(problem, 0.01, form="ratio")
-    assert model_class_reliance(problem, 0.01)["upper"].gt(0).all()
+        model_class_reliance(problem, psi=0.01, form="ratio")
+    assert model_class_reliance(problem, psi=0.01)["upper"].gt(0).all()
 
 
 @pytest.mark.parametrize("options", [{"radius": 20.0}, {"radius": 0.7}, {"ridge": 0.02}])
@@ -310,3 +325,60 @@ def test_the_outer_ellipsoid_holds_the_set_and_is_not_idle(options: dict[str, An
     centre = float(outer(problem.minimum.theta[:, None])[0])
     assert outer(rim).max() > 0.15 * centre  # of −1 at the centre: the rim is close
     assert outer.shifted(-0.75 * centre)(rim).max() > 0  # negative control: half the axes
+
+
+def test_estimators_problems_and_sets_are_asked_alike() -> None:
+    rows = pd.DataFrame(X, columns=["age", "debt"])
+    labels = (X[:, 0] > 0).astype(int)
+    fitted = RashomonClassifier(epsilon=50.0, n_draws=5, psi=0.05, random_state=0)
+    fitted.fit(rows, labels)
+    table = model_class_reliance(fitted, rows, labels, features={"both": ["age", "debt"]})
+    problem = declared_problem(fitted, rows, labels)
+    groups = {"both": ["x0", "x1"]}
+    pd.testing.assert_frame_equal(table, model_class_reliance(problem, psi=0.05, features=groups))
+    each = model_reliance(fitted, rows, labels)
+    pd.testing.assert_frame_equal(each, model_reliance(fitted.rashomon_set_, rows, labels))
+    best = model_reliance(problem, features=groups)
+    assert best.loc[0, "both"] == pytest.approx(table.loc["both", "best"])
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
+def test_a_fitted_scikit_learn_model_has_its_own_reliance(kind: Any) -> None:
+    targets = (X[:, 0] > 0).astype(int) if kind is LogisticRegression else X[:, 0] + X[:, 1]
+    model = kind().fit(X, targets)
+    problem = penalised_problem(model, X, targets)
+    table = model_reliance(model, X, targets)
+    pd.testing.assert_frame_equal(table, model_reliance(problem))
+
+    def loss(scores: Any, given: Any) -> Any:
+        if kind is Ridge:
+            return (scores - given) ** 2 / 2
+        return np.logaddexp(0, np.where(given == 1, -scores, scores))
+
+    scores = model.predict if kind is Ridge else model.decision_function
+    expected = switching_loss(scores, X, targets, features=0, loss=loss)
+    expected -= float(np.mean(loss(scores(X), targets)))
+    assert table.loc[0, "x0"] == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: model_class_reliance(p, 0.01), r"psi goes by name: psi=0\.01"),
+        (lambda p: model_class_reliance(LogisticRegression(), X, X), "model_reliance has the"),
+        (lambda p: model_class_reliance("a set"), "pass the fitted estimator with X and y"),
+    ],
+)
+def test_what_has_no_class_is_refused_with_what_answers(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call(a_problem("squared", 2))
+
+
+def test_rows_are_asked_for_where_nothing_holds_them_and_only_there() -> None:
+    problem = a_problem("squared", 2)
+    with pytest.raises(ValueError, match="psi must be given"):
+        model_class_reliance(problem)
+    with pytest.raises(ValueError, match="a problem holds its own rows"):
+        model_reliance(problem, X, X[:, 0])
+    with pytest.raises(ValueError, match="X must be given"):
+        model_reliance(Ridge().fit(X, X[:, 0]))

@@ -26,7 +26,7 @@ def _trace(figure, name):
 @pytest.fixture(scope="module")
 def table(rows):
     problem = Problem(rows.X.to_numpy(), rows.target.to_numpy(), loss="squared", radius=2.0)
-    return model_class_reliance(problem, 0.01, feature_names=list(rows.X))
+    return model_class_reliance(problem, psi=0.01, feature_names=list(rows.X))
 
 
 def test_the_cloud_is_the_measured_one_and_a_release_cannot_make_it(models, rows):

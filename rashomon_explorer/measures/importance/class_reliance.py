@@ -1,11 +1,14 @@
 """Model class reliance: how much the good models can differ in what they rely on."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.measures.importance.asked import class_problem, default_names
 from rashomon_explorer.measures.importance.extreme import Extreme
 from rashomon_explorer.measures.importance.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.importance.logistic_class import LogisticClass
@@ -23,9 +26,11 @@ _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
 
 
 def model_class_reliance(
-    problem: Problem,
-    psi: float,
+    models_or_problem: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     *,
+    psi: float | None = None,
     features: Features = None,
     feature_names: Sequence[str] | None = None,
     form: Form = "difference",
@@ -43,16 +48,18 @@ def model_class_reliance(
 
     Parameters
     ----------
-    problem : Problem
-        Of squared or logistic loss; reliance is on its rows, in its units (half the squared
-        error of targets as the problem has them, or nats).
-    psi : float
-        Rashomon threshold, > 0.
+    models_or_problem : Problem, or fitted RashomonClassifier or RashomonRegressor
+        Of squared or logistic loss; reliance is on its rows, in the problem's units (half the
+        squared error of targets as the problem has them, or nats).
+    X, y : array-like, optional
+        Rows that the estimator was fitted to; a problem holds its own.
+    psi : float, optional
+        Rashomon threshold, > 0; by default the estimator's.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
         the columns of one category together.
     feature_names : sequence of str, optional
-        By default x0, x1, ….
+        By default the estimator's, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"
         e_switch − e_orig or e_switch/e_orig.
     draws : array-like of shape (n_draws, p), optional
@@ -69,9 +76,9 @@ def model_class_reliance(
     Raises
     ------
     TypeError
-        If ``problem`` is no `Problem`.
+        If it is another kind of model or problem; the message says what would answer.
     ValueError
-        If the loss, ψ, a feature, the form or a shape is wrong.
+        If rows, the loss, ψ, a feature, the form or a shape is wrong.
 
     Examples
     --------
@@ -84,11 +91,9 @@ def model_class_reliance(
     >>> bool(table.loc["x0", "lower"] > table.loc["x1", "upper"])
     True
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(
-            f"problem must be a Problem, whose models are bounded, got {type(problem).__name__}: "
-            "make one of a fitted Rashomon estimator and its rows by declared_problem, or by hand"
-        )
+    problem, psi, own_names, own_groups = class_problem(models_or_problem, X, y, psi)
+    own_groups = own_groups if feature_names is None else None
+    feature_names = own_names if feature_names is None else feature_names
     if problem.loss.name not in _CLASSES:
         raise ValueError(
             f"model class reliance is known for {list(_CLASSES)} loss, got {problem.loss.name!r}; "
@@ -100,11 +105,11 @@ def model_class_reliance(
         raise ValueError(f"psi must be finite and > 0, got {psi!r}")
     if problem.n < 2:
         raise ValueError(f"switching needs at least two rows, got {problem.n}")
-    groups = feature_groups(features, _names(problem, feature_names))
+    groups = feature_groups(features, _names(problem, feature_names), own_groups)
     best = reliance_table(problem_task(problem, problem.minimum.theta[None]), groups, form)
-    table = pd.DataFrame(
-        {name: _range(problem, psi, columns, form) for name, columns in groups.items()}
-    ).T.rename_axis(index="feature")
+    with one_blas_thread():
+        ranges = {name: _range(problem, psi, columns, form) for name, columns in groups.items()}
+    table = pd.DataFrame(ranges).T.rename_axis(index="feature")
     table.insert(2, "best", best.iloc[0])
     if draws is None:
         return table
@@ -113,10 +118,10 @@ def model_class_reliance(
 
 
 def _names(problem: Problem, given: Sequence[str] | None) -> list[str]:
-    width = problem.p // problem.loss.outputs - problem.intercept
-    names = [f"x{j}" for j in range(width)] if given is None else [str(name) for name in given]
-    if len(names) != width:
-        raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
+    usual = default_names(problem)
+    names = usual if given is None else [str(name) for name in given]
+    if len(names) != len(usual):
+        raise ValueError(f"feature_names must hold {len(usual)} names, got {len(names)}")
     return names
 
 

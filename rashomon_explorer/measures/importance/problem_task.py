@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.losses import AbsoluteLoss, SquaredLoss
 from rashomon_explorer.measures.importance.evaluation import LinearTask
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 
 FloatArray = NDArray[np.float64]
@@ -12,12 +13,12 @@ FloatArray = NDArray[np.float64]
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 
 
-def problem_task(problem: Problem, coef: ArrayLike) -> LinearTask:
+def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
     """Models with a problem's own rows, targets and loss, without its ridge.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or PenalisedProblem
     coef : array-like of shape (n_models, p)
 
     Returns

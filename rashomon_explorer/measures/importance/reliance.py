@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.measures.importance.asked import asked_task
 from rashomon_explorer.measures.importance.evaluation import LinearTask
 from rashomon_explorer.measures.importance.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.importance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.importance.quadratic import SquareMoments
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 FloatArray = NDArray[np.float64]
 Form = Literal["difference", "ratio"]
@@ -27,9 +27,9 @@ _SCORES_AT_ONCE = 2_000_000
 
 
 def model_reliance(
-    models: RashomonSet | ReleasedSet,
-    X: ArrayLike,
-    y: ArrayLike,
+    models_or_problem: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     *,
     features: Features = None,
     form: Form = "difference",
@@ -47,10 +47,13 @@ def model_reliance(
 
     Parameters
     ----------
-    models : RashomonSet or ReleasedSet
-    X : array-like of shape (n_rows, n_features)
-        At least two rows.
-    y : array-like of shape (n_rows,)
+    models_or_problem : set, problem or fitted estimator
+        A ``RashomonSet``, a ``ReleasedSet`` or a fitted Rashomon estimator: all its draws. A
+        ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
+        :func:`penalised_problem` takes: its best model, in a table of one row.
+    X : array-like of shape (n_rows, n_features), optional
+        At least two rows. A problem holds its own.
+    y : array-like of shape (n_rows,), optional
         Labels as the models were fitted to, or targets.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
@@ -81,8 +84,8 @@ def model_reliance(
     >>> bool((table["x0"] > table["x1"]).all())
     True
     """
-    task = LinearTask.of(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
+    task, names, own_groups = asked_task(models_or_problem, X, y, loss)
+    groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 

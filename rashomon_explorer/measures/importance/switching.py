@@ -40,7 +40,7 @@ def switching_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    columns: Columns,
+    features: Columns,
     *,
     loss: LossOfRows,
 ) -> float:
@@ -57,7 +57,7 @@ def switching_loss(
     X : array-like of shape (n_rows, n_features)
         A DataFrame is handed on as such, columns of any type, to a pipeline that wants names.
     y : array-like of shape (n_rows,)
-    columns : int, str or sequence of them
+    features : int, str or sequence of them
         Columns that are switched together, by place or, of a DataFrame, by name.
     loss : callable
         (predictions, targets) → losses (m,).
@@ -79,7 +79,7 @@ def switching_loss(
     >>> switching_loss(lambda rows: rows[:, 0], [[0.0], [1.0]], [0.0, 1.0], 0, loss=square)
     1.0
     """
-    rows, targets, moved = _checked(X, y, columns)
+    rows, targets, moved = _checked(X, y, features)
     _check_functions(predict, loss)
     n = len(rows)
     if n * n > MOST_PAIRS:
@@ -102,7 +102,7 @@ def divided_loss(
     predict: Predict,
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike,
-    columns: Columns,
+    features: Columns,
     *,
     loss: LossOfRows,
     random_state: int | np.random.RandomState | None = None,
@@ -114,7 +114,7 @@ def divided_loss(
 
     Parameters
     ----------
-    predict, X, y, columns, loss
+    predict, X, y, features, loss
         As for :func:`switching_loss`.
     random_state : int, RandomState instance or None, default=None
 
@@ -136,7 +136,7 @@ def divided_loss(
     >>> divided_loss(lambda rows: rows[:, 0], [[0.0], [1.0]], [0.0, 1.0], 0, loss=square).value
     1.0
     """
-    rows, targets, moved = _checked(X, y, columns)
+    rows, targets, moved = _checked(X, y, features)
     _check_functions(predict, loss)
     order = check_random_state(random_state).permutation(len(rows))
     half = len(rows) // 2
@@ -174,7 +174,7 @@ def _losses(predict: Predict, rows: Rows, targets: NDArray[Any], loss: LossOfRow
 
 
 def _checked(
-    X: ArrayLike | pd.DataFrame, y: ArrayLike, columns: Columns
+    X: ArrayLike | pd.DataFrame, y: ArrayLike, features: Columns
 ) -> tuple[Rows, NDArray[Any], NDArray[np.intp]]:
     rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
     targets = np.asarray(y)
@@ -188,7 +188,7 @@ def _checked(
         if not np.isfinite(rows).all():
             raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
         names = [f"column {j}" for j in range(rows.shape[1])]
-    chosen = [columns] if isinstance(columns, int | np.integer | str) else list(columns)
+    chosen = [features] if isinstance(features, int | np.integer | str) else list(features)
     (moved,) = feature_groups({"moved": chosen}, names).values()
     return rows, targets, moved
 

@@ -49,7 +49,7 @@ def _reliance(given: Curator, problem: Problem) -> Block:
         )
     table = model_class_reliance(
         problem,
-        models.psi,
+        psi=models.psi,
         features={name: columns.tolist() for name, columns in features.items()},
         feature_names=names,
         draws=models.coef,
