@@ -263,6 +263,8 @@ class CuratorSet(Selection):
     def from_treefarms(
         source: Any,
         *,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         losses: ArrayLike | None = None,
         criterion: str = "objective",
         psi: float | None = None,
@@ -274,6 +276,8 @@ class CuratorSet(Selection):
 
         return from_treefarms(
             source,
+            X=X,
+            y=y,
             losses=losses,
             criterion=criterion,
             psi=psi,

@@ -182,7 +182,7 @@ def test_explicit_groups_come_before_names(models, data, rows):
 def test_problems_and_resampled_tables_take_categories_together(data, rows):
     targets = 2.0 * data.y.to_numpy() - 1
     problem = Problem(rows.to_numpy(), targets)
-    table = model_class_reliance(problem, 0.01, feature_names=NAMES, features=["home"])
+    table = model_class_reliance(problem, psi=0.01, feature_names=NAMES, features=["home"])
     assert list(table.index) == ["home"]
     found = rid(Problem, rows, targets, psi=0.05, n_bootstraps=1, n_models=4, random_state=0)
     assert list(found.features) == ["age", "home"]

@@ -255,3 +255,22 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
 def test_a_relation_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="tree 0 compares by '=~'"):
         DecisionTrees((Split(0, Leaf(0), Leaf(1), "=~"),), 2)
+
+
+def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (50, 2))
+    y = np.where(rng.random(50) < 0.8, rows[:, 0], 1 - rows[:, 0])
+    stump = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+    trees = [stump, {"prediction": 1}]
+    models = RashomonSet.from_treefarms(trees, X=rows, y=y)
+    assert models.losses.tolist() == [(rows[:, 0] != y).mean(), (y == 0).mean()]
+    assert models.loss == "zero_one"
+    errors = float((rows[:, 0] != y).mean())
+    trie = {"0": {"-2 -1": {"objective": errors + 0.02, "loss": errors, "complexity": 0.02}}}
+    kept = RashomonSet.from_treefarms(trie, X=rows, y=y)
+    assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
+    with pytest.raises(ValueError, match=r"tree 0 errs on .* of these rows"):
+        RashomonSet.from_treefarms(trie, X=rows, y=1 - y)
+    with pytest.raises(ValueError, match="X and y go together"):
+        RashomonSet.from_treefarms(trees, y=y)

@@ -12,7 +12,7 @@ from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.sources.losses import sort_labels
 from rashomon_explorer.rashomon_set.sources.timbertrek import read_json
-from rashomon_explorer.rashomon_set.sources.trees import tree_set
+from rashomon_explorer.rashomon_set.sources.trees import FloatArray, errors_of, tree_set
 
 _CRITERIA = ("objective", "loss")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
@@ -24,6 +24,8 @@ Found = tuple[Mapping[str, Any], Mapping[str, float]]
 def from_treefarms(
     source: Any,
     *,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     losses: ArrayLike | None = None,
     criterion: str = "objective",
     psi: float | None = None,
@@ -41,6 +43,9 @@ def from_treefarms(
         layer of nodes a key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
         and ``complexity`` at the end. Its stored model set: ``metadata``, ``storage`` and
         ``available_metric_values``.
+    X, y : array-like of shape (n_rows, n_features) and (n_rows,), optional
+        Rows that the trees were fitted to, and their labels. The share of errors of every tree is
+        then compared with the source's, and is the loss where the source has none.
     losses : array-like of shape (n_trees,), optional
         Losses of a list of trees, whose form has none.
     criterion : {"objective", "loss"}, default="objective"
@@ -62,7 +67,8 @@ def from_treefarms(
     DataError
         If the source is in none of these forms; the message names the tree.
     ValueError
-        If ``losses``, ``criterion``, ``psi`` or ``classes`` does not fit.
+        If ``losses``, ``criterion``, ``psi`` or ``classes`` does not fit, or the trees' errors on
+        these rows are not those in the source.
 
     Examples
     --------
@@ -87,10 +93,17 @@ def from_treefarms(
             trees.append(_node(tree, labels, names))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"tree {place} cannot be read: {error!r}") from error
+    known_losses = _losses(found, losses, criterion)
+    name = "given" if losses is not None else criterion
+    if X is not None or y is not None:
+        errors = errors_of(trees, X, y, labels, names)
+        _check_errors(errors, found, y)
+        if np.isnan(known_losses).all():
+            known_losses, name = errors, "zero_one"
     return tree_set(
         trees,
-        _losses(found, losses, criterion),
-        loss="given" if losses is not None else criterion,
+        known_losses,
+        loss=name,
         psi=psi,
         classes=labels,
         feature_names=names,
@@ -184,6 +197,18 @@ def _losses(
     if given.shape != (len(found),) or not np.isfinite(given).all():
         raise ValueError(f"losses must be finite, one for each of {len(found)} trees")
     return given
+
+
+def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
+    known = np.array([float(values.get("loss", np.nan)) for _, values in found])
+    apart = np.abs(errors - known) > 0.5 / len(y)
+    if apart.any():
+        tree = int(np.argmax(apart))
+        raise ValueError(
+            f"tree {tree} errs on {errors[tree]:.4f} of these rows, and {known[tree]:.4f} is in "
+            "the source: give the rows that the trees were fitted to, with the columns in their "
+            "order, and labels by classes="
+        )
 
 
 def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:

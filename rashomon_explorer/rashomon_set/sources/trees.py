@@ -9,9 +9,27 @@ from numpy.typing import NDArray
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.rashomon_set.sources.losses import threshold
+from rashomon_explorer.rashomon_set.sources.losses import losses_of, threshold
 
 FloatArray = NDArray[np.float64]
+
+
+def errors_of(
+    trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
+) -> FloatArray:
+    """Share of rows that each tree labels wrongly.  Curator: computed from private rows.
+
+    Raises
+    ------
+    ValueError
+        If rows or labels are missing, or do not fit each other or the trees.
+    """
+    if X is None or y is None:
+        raise ValueError("X and y go together: rows, and the label of each")
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    scores = DecisionTrees(tuple(trees), len(classes), tuple(feature_names)).scores(X)
+    return losses_of(scores, y, classes=tuple(classes), loss="zero_one", certain=True)[0]
 
 
 def tree_set(
