@@ -125,14 +125,15 @@ class Explorer:
         self.renderers = Renderer(quick), Renderer(slow)
         self._connect()
         self.widget = self._page()
-        if estimator is not None:
-            self.session.show_fitted(estimator, data)
-        elif data is not None:
-            self.session.choose(data)
-        else:
-            self.data_panel.name.value = FIRST_DATA
-        for renderer in self.renderers:
-            renderer.mark()
+        with self.renderers[0].held(), self.renderers[1].held():
+            if estimator is not None:
+                self.session.show_fitted(estimator, data)
+            elif data is not None:
+                self.session.choose(data)
+            else:
+                self.data_panel.name.value = FIRST_DATA
+            for renderer in self.renderers:
+                renderer.mark()
         self._watcher = self._start(self._watch())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:

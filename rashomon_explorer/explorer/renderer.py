@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.guard import LOGGER
@@ -28,6 +29,7 @@ class Renderer:
         self.cards = tuple(cards)
         self.frames = 0
         self._dirty: set[FigureCard] = set()
+        self._holds = 0
         self._task: asyncio.Task[None] | None = None
 
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
@@ -39,6 +41,8 @@ class Renderer:
             All by default.
         """
         self._dirty.update(self.cards if cards is None else cards)
+        if self._holds:
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -47,6 +51,16 @@ class Renderer:
             return
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._run())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Draw what is marked inside once, at the end."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self.mark(())
 
     async def settled(self) -> None:
         """Wait until nothing is out of date."""

@@ -1,5 +1,6 @@
 """The one look of every figure: colours, page templates, bands that say who may see a figure."""
 
+from functools import cache
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -33,6 +34,7 @@ _PAGES = {
 }
 
 
+@cache  # a figure copies it
 def _template(page: str) -> go.layout.Template:
     colour = _PAGES[page]
     axis = {

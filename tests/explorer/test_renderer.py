@@ -30,6 +30,20 @@ def test_without_a_loop_marking_draws_at_once():
     assert card.shown == [0]
 
 
+def test_what_is_marked_while_held_is_drawn_once_at_the_end():
+    card = Card()
+    renderer = Renderer([card])
+    with renderer.held():
+        with renderer.held():
+            renderer.mark()
+        renderer.mark()
+        assert card.shown == []
+    assert card.shown == [0]
+    with renderer.held():
+        pass
+    assert card.shown == [0]
+
+
 def test_many_changes_make_few_frames_and_the_last_one_is_shown():
     async def scenario():
         card = Card()
