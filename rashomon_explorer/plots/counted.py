@@ -71,6 +71,9 @@ def counted(models: Any) -> Counted:
         words = f"of {plural(models.n_draws, noun)}, of unknown loss"
         return Counted(models, every, words, everything)
     places = every[np.asarray(models.losses <= models.least + models.psi)]
+    if models.complete:
+        whole = f"of the whole set: {plural(len(places), noun)}"
+        return Counted(models.inside(), places, whole, "the whole set")
     if len(places) == models.n_draws:
         return Counted(models, places, f"of {plural(models.n_draws, noun)}, all inside", everything)
     words = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,6 +67,7 @@ class ModelBlock(Selection):
     guarantee: Guarantee
     steps: tuple[str, ...] = ()
     feature_groups: Mapping[str, Sequence[str]] | None = None
+    complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
 
     def __post_init__(self) -> None:
         """Freeze the models: a set is a value."""

@@ -230,6 +230,7 @@ class CuratorSet(Selection):
         classes: Sequence[Any] | None = None,
         names: Sequence[str] | None = None,
         X: Any = None,
+        complete: bool = False,
     ) -> "PredictorSet":
         """See :func:`rashomon_explorer.rashomon_set.sources.predictions.from_predictions`."""
         from rashomon_explorer.rashomon_set.sources.predictions import from_predictions
@@ -244,6 +245,7 @@ class CuratorSet(Selection):
             classes=classes,
             names=names,
             X=X,
+            complete=complete,
         )
 
     @staticmethod
@@ -253,11 +255,14 @@ class CuratorSet(Selection):
         criterion: str = "objective",
         psi: float | None = None,
         classes: Sequence[Any] = (0, 1),
+        complete: bool | None = None,
     ) -> "PredictorSet":
         """See :func:`rashomon_explorer.rashomon_set.sources.timbertrek.from_timbertrek`."""
         from rashomon_explorer.rashomon_set.sources.timbertrek import from_timbertrek
 
-        return from_timbertrek(source, criterion=criterion, psi=psi, classes=classes)
+        return from_timbertrek(
+            source, criterion=criterion, psi=psi, classes=classes, complete=complete
+        )
 
     @staticmethod
     def from_treefarms(
@@ -270,6 +275,7 @@ class CuratorSet(Selection):
         psi: float | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
+        complete: bool | None = None,
     ) -> "PredictorSet":
         """See :func:`rashomon_explorer.rashomon_set.sources.treefarms.from_treefarms`."""
         from rashomon_explorer.rashomon_set.sources.treefarms import from_treefarms
@@ -283,6 +289,7 @@ class CuratorSet(Selection):
             psi=psi,
             classes=classes,
             feature_names=feature_names,
+            complete=complete,
         )
 
     @staticmethod

@@ -125,6 +125,7 @@ def _predictors(models: PredictorSet) -> tuple[Arrays, Values]:
         "loss": models.loss,
         "guarantee": _guarantee(models.guarantee),
         "steps": list(models.steps),
+        "complete": models.complete,
     }
 
 
@@ -154,6 +155,7 @@ def _predictors_again(arrays: Arrays, values: Values) -> PredictorSet:
         loss=values["loss"],
         guarantee=_guarantee_again(values["guarantee"]),
         steps=tuple(values["steps"]),
+        complete=values.get("complete", False),  # files of older versions do not say
     )
 
 

@@ -49,6 +49,9 @@ class PredictorSet(CuratorSet):
         Which loss it is.
     steps : tuple of str, default=()
         How models were chosen.
+    complete : bool, default=False
+        Whether every model within ψ is here, as in an enumerated set: then what is measured over
+        the models is exact. A choice of them, :meth:`inside` apart, is not complete.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class PredictorSet(CuratorSet):
     loss: str = "unknown"
     guarantee: Guarantee = NOT_PRIVATE
     steps: tuple[str, ...] = ()
+    complete: bool = False
 
     def __post_init__(self) -> None:
         """Freeze the losses and check the lengths."""
@@ -186,6 +190,10 @@ class PredictorSet(CuratorSet):
             raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
         return self.models.estimators[draw]
 
+    def inside(self, psi: float | None = None) -> Self:
+        """Keep the models within ψ, as :meth:`CuratorSet.inside`; a complete set stays so."""
+        return replace(super().inside(psi), complete=self.complete)
+
     def stored(self, X: Any) -> Self:
         """Keep the predictions on some rows instead of the models, for a file or a colleague.
 
@@ -251,6 +259,7 @@ class PredictorSet(CuratorSet):
             names=tuple(self.names[place] for place in places),
             guarantee=guarantee,
             steps=(*self.steps, step),
+            complete=self.complete and len(np.unique(places)) == self.n_draws,
         )
 
     def _within(self, psi: float) -> Self:

@@ -86,7 +86,8 @@ class FairnessAudit:
         pandas.DataFrame
             One row a gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer`` (share
             of the models that are fairer than the best one), ``models`` and ``sampled``, which
-            says "inner bound": the set's own range is at least as wide. With a problem also
+            says "inner bound": the set's own range is at least as wide, or "exact" for a complete
+            set. With a problem also
             ``exact_low`` and ``exact_high``, NaN where the gap is not linear.
 
         Raises
@@ -105,7 +106,7 @@ class FairnessAudit:
             table = pd.concat([table, _ranges(signed, exact["best"], fairer)])
             table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
         table.insert(5, "models", len(self.table))
-        table.insert(6, "sampled", "inner bound")
+        table.insert(6, "sampled", "exact" if self.models.complete else "inner bound")
         table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
         return table
 

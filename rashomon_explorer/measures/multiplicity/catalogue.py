@@ -30,6 +30,7 @@ from rashomon_explorer.measures.nested import Tally
 LOWER_BOUND = "lower bound"
 ESTIMATE = "estimate"
 OF_ALL = "all draws"
+EXACT = "exact"
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.checks import need_set
+from rashomon_explorer.measures.checks import need_set, only_labels
 from rashomon_explorer.measures.groups import Mask, group_masks
 from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import (
+    EXACT,
     MEASURES,
     OF_ALL,
     get_measure,
@@ -22,6 +23,7 @@ from rashomon_explorer.measures.multiplicity.curves import nest
 
 FloatArray = NDArray[np.float64]
 
+FROM_LABELS = "computed from labels"
 CURATOR = "Curator: computed from private rows, not private"
 ALL = "All draws, those outside the Rashomon set included; not private on private rows"
 _OWN = {
@@ -82,7 +84,9 @@ def multiplicity_table(
     pandas.DataFrame
         Columns ``psi``, ``group`` ("all rows" for all), ``measure``, ``value``, ``sampled``
         ("lower bound" of the set's exact value, which more draws only raise, or "estimate"; "all
-        draws" where some may lie outside, which makes it neither), ``models`` and ``rows``.
+        draws" where some may lie outside, which makes it neither; "exact" for a complete set),
+        ``models``, ``rows`` and ``note``: "computed from labels" where the scores that a spread or
+        capacity is of are all 0 or 1, which makes it one of labels.
         ``attrs["view"]`` says whose view it is.
 
     Raises
@@ -127,6 +131,12 @@ def multiplicity_table(
     frame.insert(5, "models", sizes[place])
     if not inside_only:  # which may exceed the set's own extremes
         frame["sampled"] = OF_ALL
+    elif getattr(models, "complete", False):
+        frame["sampled"] = EXACT
+    certain = models.task == "classification" and "scores" in values
+    certain = certain and only_labels(values["scores"])
+    of_scores = frame["measure"].map(lambda name: _kind(name) == "scores")
+    frame["note"] = np.where(of_scores & certain, FROM_LABELS, "")
     frame.attrs["view"] = CURATOR if inside_only else ALL
     return frame
 

@@ -34,6 +34,7 @@ def from_predictions(
     classes: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
     X: Any = None,
+    complete: bool = False,
 ) -> PredictorSet:
     """Gather what models predict for the same rows.  Curator: not private.
 
@@ -60,6 +61,9 @@ def from_predictions(
     X : array-like of shape (n_rows, n_features), optional
         The rows that were predicted. Their values are not kept, only a fingerprint: ``scores(X)``
         then knows them again, and figures that ask for rows can be drawn.
+    complete : bool, default=False
+        Whether these are all models within ψ, such as an enumeration gives: then what is measured
+        over them is exact and not a lower bound.
 
     Returns
     -------
@@ -104,6 +108,7 @@ def from_predictions(
         classes=labels,
         names=names_of(len(scores), names),
         loss=name,
+        complete=complete,
     )
 
 

@@ -26,6 +26,7 @@ def from_timbertrek(
     criterion: str = "objective",
     psi: float | None = None,
     classes: Sequence[Any] = (0, 1),
+    complete: bool | None = None,
 ) -> PredictorSet:
     """Read the trees of a TimberTrek JSON.  Curator: not private.
 
@@ -45,11 +46,15 @@ def from_timbertrek(
         Rashomon threshold; by default the largest excess in the file.
     classes : sequence of two, default=(0, 1)
         Labels of "-" and "+".
+    complete : bool, optional
+        Whether all trees within ψ are in the source, so that what is measured over them is exact.
+        By default True for the objective, up to the excess of its
+        worst tree, and False for any other loss, which did not decide what was enumerated.
 
     Returns
     -------
     PredictorSet
-        Its names are TimberTrek's numbers of the trees.
+        Its names are ``"tree 7"``, with TimberTrek's number of each tree.
 
     Raises
     ------
@@ -88,6 +93,7 @@ def from_timbertrek(
         psi=psi,
         classes=classes,
         names=[f"tree {number}" for number in entries],
+        complete=False if complete is None and criterion != "objective" else complete,
     )
 
 

@@ -31,6 +31,7 @@ def from_treefarms(
     psi: float | None = None,
     classes: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
+    complete: bool | None = None,
 ) -> PredictorSet:
     """Read the trees that TreeFARMS (Xin et al. 2022) enumerated.  Curator: not private.
 
@@ -57,10 +58,15 @@ def from_treefarms(
         Labels of the predictions 0, 1, …; by default the predictions themselves.
     feature_names : sequence of str, optional
         Names of the columns; needed where trees name columns and do not number them.
+    complete : bool, optional
+        Whether all trees within ψ are in the source, so that what is measured over them is exact.
+        By default True for the source's own objective, up to the excess of its
+        worst tree, and False for any other loss, which did not decide what was enumerated.
 
     Returns
     -------
     PredictorSet
+        Its names are ``"tree 0"``, ``"tree 1"``, … in the order of the source.
 
     Raises
     ------
@@ -87,6 +93,7 @@ def from_treefarms(
     found = list(_reader(known)(known))
     labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
     names = tuple(feature_names or ())
+    other_loss = losses is not None or criterion != "objective"
     trees = []
     for place, (tree, _) in enumerate(found):
         try:
@@ -108,6 +115,7 @@ def from_treefarms(
         classes=labels,
         feature_names=names,
         names=[f"tree {place}" for place in range(len(trees))],
+        complete=False if complete is None and other_loss else complete,
     )
 
 

@@ -41,8 +41,12 @@ def tree_set(
     classes: Sequence[Any],
     feature_names: Sequence[str] = (),
     names: Sequence[str],
+    complete: bool | None,
 ) -> PredictorSet:
     """Trees with their losses as a set; losses are NaN throughout where none are known.
+
+    ``complete`` says whether all trees within ψ are here; None for a set that was enumerated by
+    this very loss: it is as far as its worst tree, and what lies beyond is not known.
 
     Raises
     ------
@@ -55,6 +59,8 @@ def tree_set(
     if not unknown and not np.isfinite(losses).all():
         raise ValueError(f"the {loss} of some trees is not a finite number")
     best = 0 if unknown else int(np.argmin(losses))
+    if complete is None:
+        complete = psi is None or unknown or psi <= float(losses.max() - losses[best])
     models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
     return PredictorSet(
         models=models,
@@ -66,4 +72,5 @@ def tree_set(
         classes=tuple(np.asarray(classes).tolist()),
         names=tuple(names),
         loss="unknown" if unknown else loss,
+        complete=complete,
     )

@@ -25,6 +25,8 @@ _COMMON = {
         "ball have other sets, and the best loss here may be far from the best there is."
     ),
 }
+# Of an enumerated set neither is true.
+_OF_DRAWS = ("Sampled extremes are lower bounds", "Draws may lie outside the set")
 _CURATOR = {
     "Selecting reads rows": (
         "Which draws lie in the set is read off the private rows. To keep or publish models by "
@@ -53,7 +55,10 @@ _RELEASE = {
 
 def curator(given: Curator) -> list[Block]:
     """List the traps of the curator's edition."""
-    return [Items({**_COMMON, **_CURATOR})]
+    common = dict(_COMMON)
+    if given.models.complete:
+        common = {name: said for name, said in _COMMON.items() if name not in _OF_DRAWS}
+    return [Items({**common, **_CURATOR})]
 
 
 def release(given: Release) -> list[Block]:

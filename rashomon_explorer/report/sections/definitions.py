@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from rashomon_explorer.measures.multiplicity.catalogue import EXACT
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES as CATALOGUE
 from rashomon_explorer.report.blocks import Block, Items, Table
 from rashomon_explorer.report.material import Curator
@@ -178,7 +179,7 @@ def curator(given: Curator) -> list[Block]:
     frame = pd.DataFrame(
         {
             "formula": [one.formula for one in kept],
-            "over draws": [one.sampled for one in kept],
+            "over these models": [EXACT if given.models.complete else one.sampled for one in kept],
             "source": [one.source for one in kept],
         },
         index=pd.Index([one.name for one in kept], name="measure"),

@@ -24,8 +24,8 @@ def curator(given: Curator) -> list[Block]:
     return [
         Words(
             f"Gaps between the groups of {given.groups.name}, over the models within ψ = "
-            f"{number(given.models.psi)}, on the rows of this report. Ranges over draws are inner "
-            "bounds: the set's own are at least as wide."
+            f"{number(given.models.psi)}, on the rows of this report. "
+            f"{_WHOLE if given.models.complete else _SAMPLE}"
         ),
         Plot(
             plot_fairness_range(audit),
@@ -55,3 +55,5 @@ _CHOSEN = (
     "A gap of the model that was chosen for it is too small: it is the smallest of many. The "
     "choice reads rows, so that nothing is guaranteed of the model that was chosen."
 )
+_SAMPLE = "Ranges over draws are inner bounds: the set's own are at least as wide."
+_WHOLE = "The set is complete, so that its ranges are exact."

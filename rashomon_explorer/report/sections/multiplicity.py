@@ -8,7 +8,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_curves
-from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.material import AnySet, Curator
 from rashomon_explorer.report.sections.base import Skip
 from rashomon_explorer.report.sections.definitions import MEASURES
 from rashomon_explorer.report.sections.rows import need_rows
@@ -17,6 +17,7 @@ _CURVES = {
     "classification": ["ambiguity", "discrepancy", "disagreement"],
     "regression": ["range_width", "score_std"],
 }
+_COLUMNS = ["measure", "value", "sampled", "note"]
 _POINTS = 12
 _EVERYONE = "all rows"
 _CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
@@ -37,7 +38,7 @@ def curator(given: Curator) -> list[Block]:
     table = multiplicity_table(models, given.X, groups=groups, inside_only=inside)
     whole = table[table["group"] == _EVERYONE]
     blocks: list[Block] = [
-        _counted(whole, models.psi) if inside else Words(_STRAYS, "warning"),
+        _counted(whole, models) if inside else Words(_STRAYS, "warning"),
         Table(_told(whole, given), _CAPTIONS[inside]),
     ]
     if inside:
@@ -47,18 +48,23 @@ def curator(given: Curator) -> list[Block]:
     return blocks
 
 
-def _counted(whole: pd.DataFrame, psi: float) -> Words:
+def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
+    told = (
+        "The set is complete, so that its values are exact."
+        if models.complete
+        else "A lower bound only grows with more models; exact values, where there are any, are "
+        "marked."
+    )
     return Words(
-        f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = {number(psi)}, on "
-        f"{int(whole['rows'].iloc[0]):,} rows. A lower bound only grows with more models; exact "
-        "values, where there are any, are marked."
+        f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
+        f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. {told}"
     )
 
 
 def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
     rows = {
-        name: [value, sampled, MEASURES[name].meaning]
-        for name, value, sampled in whole[["measure", "value", "sampled"]].itertuples(index=False)
+        name: [value, ", ".join(filter(None, [sampled, note])), MEASURES[name].meaning]
+        for name, value, sampled, note in whole[_COLUMNS].itertuples(index=False)
     }
     if given.problem is not None and given.models.task == "classification":
         exact = exact_ambiguity(given.problem, given.models.psi, given.X)
@@ -79,12 +85,17 @@ def _curves(given: Curator) -> Plot:
     table = multiplicity_table(models, given.X, psi=thresholds, measures=names)
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
-    lower = ", ".join(name for name in names if MEASURES[name].sampled == LOWER_BOUND)
+    lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
+    told = "of the complete set, exact" if models.complete else _bounded(lower)
     return Plot(
         plot_curves(frame, models.psi, guaranteed=models.guarantee.holds),
-        f"Multiplicity over the threshold ψ; {lower or 'none'} over draws are lower bounds.",
+        f"Multiplicity over the threshold ψ, {told}.",
         Table(frame.rename_axis("ψ"), "Multiplicity over the threshold"),
     )
+
+
+def _bounded(lower: list[str]) -> str:
+    return f"of which {', '.join(lower) or 'none'} over draws are lower bounds"
 
 
 def _by_group(table: pd.DataFrame, name: str) -> Table:

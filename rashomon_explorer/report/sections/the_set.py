@@ -30,7 +30,7 @@ def curator(given: Curator) -> list[Block]:
         if models.as_drawn and np.isfinite(models.plan.beta):
             blocks.append(_bounds_plot(models))
     elif not isinstance(models, RashomonSet):
-        blocks.append(Words(_OTHERS, "note"))
+        blocks.append(Words(_COMPLETE if models.complete else _OTHERS, "note"))
     return blocks
 
 
@@ -131,6 +131,10 @@ def _bounds_plot(models: RashomonSet) -> Plot:
 _OTHERS = (
     "These models were not drawn here: nothing says that they fill the set, and models better "
     "than the best of them may exist. Extremes over them are lower bounds of the set's."
+)
+_COMPLETE = (
+    "These models were enumerated, all of the source's class within ψ: what is measured over them "
+    "is exact of this set, on these rows."
 )
 _UNKNOWN_INSIDE = (
     "Which of the released draws lie in the Rashomon set is known to the curator alone: it is read "
