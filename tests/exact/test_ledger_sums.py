@@ -88,8 +88,8 @@ def test_reserved_started_and_committed_charges_are_spent_and_voided_ones_are_no
     voided.void()
     assert ledger.spent() == 0.75
     assert [e.state for e in ledger.entries()] == ["reserved", "started", "committed", "voided"]
-    for charge in (started, committed, voided):
-        with pytest.raises(LedgerError):
+    for charge, state in ((started, "started"), (committed, "committed"), (voided, "voided")):
+        with pytest.raises(LedgerError, match=f"was {state} and cannot become voided"):
             charge.void()
     with pytest.raises(LedgerError):
         voided.start()
