@@ -117,7 +117,8 @@ def test_a_charge_in_the_file_cannot_be_lowered_or_removed(tmp_path):
         "DELETE FROM charges",
         "UPDATE charges SET guarantee = '{}'",
         "UPDATE charges SET leaks = 1",
-        "UPDATE charges SET voided_at = 'now'",
+        "UPDATE charges SET state = 'voided'",
+        "UPDATE charges SET state = 'reserved'",
     ):
         with pytest.raises(sqlite3.IntegrityError):
             connection.execute(statement)

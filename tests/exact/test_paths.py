@@ -74,12 +74,12 @@ class TestGradients:
 class TestDrifts:
     def test_double_precision_and_the_largest_step(self):
         posed = problem(ridge=0.25)
-        target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.04))
+        target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.5))
         full = FullDrift(target)
         moved = 2 * (posed.L - 0.25 * 2.0) / 40
-        found = moved + min(1.0, posed.constants.priced_osc / 0.04) * posed.L
+        found = moved + posed.constants.priced_osc / 0.5 * posed.L
         assert full.sensitivity(1) == pytest.approx(found)
-        assert full.largest_step == exactly(2 / (50.0 * (posed.M + posed.L**2 / 0.04)))
+        assert full.largest_step == exactly(2 / (50.0 * (posed.M + posed.L**2 / 0.5)))
         assert full.diameter == 4.0
         hard = FullDrift(GibbsTarget(posed, 50.0, 0.0))
         assert hard.largest_step == exactly(2 / (50.0 * posed.M))
@@ -93,18 +93,17 @@ class TestDrifts:
         gamma = 40 * unit / (1 - 40 * unit)
         cell = unit * (128 + 3 * posed.domain.reach(posed.row_bound))
         error = SinglePrecision.of(posed)
-        assert error.share == exactly(gamma) and error.cell == exactly(cell)
+        assert error.share == exactly(gamma + cell) and error.cell == exactly(cell)
         assert error.gradient == exactly(2 * posed.L / 40 * (40 * gamma + cell))
         reach = posed.domain.reach(posed.row_bound)
-        largest = 1 + math.log(2) + posed.loss.lipschitz(reach, 1.0) * reach
+        # ½(y − s)²: 1 + log 2 and |y|·(1 + |y|) at score 0, and slope 3 over scores up to 2
+        largest = 1 + math.log(2) + 2.0 + 3.0 * 2.0
         assert error.value == exactly(2 * largest / 40 * (40 * gamma + cell))
-        for psi, threshold in ((0.0, None), (0.1, SmoothThreshold(0.04))):
+        for psi, threshold in ((0.0, None), (0.1, SmoothThreshold(0.5))):
             target = GibbsTarget(posed, 50.0, psi, threshold or "hard")
             single = FullDrift(target, precision="single").sensitivity(1)
             more = single - FullDrift(target).sensitivity(1)
-            threshold_more = error.value / 0.04 * posed.L if threshold else 0.0
-            if threshold and posed.constants.priced_osc >= 0.04:
-                threshold_more = 0.0  # already the whole gradient
+            threshold_more = error.value / 0.5 * posed.L if threshold else 0.0
             assert more == pytest.approx(error.gradient + threshold_more, rel=1e-6)
 
     def test_batches(self):
