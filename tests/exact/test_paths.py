@@ -95,7 +95,6 @@ class TestDrifts:
         error = SinglePrecision.of(posed)
         assert error.share == exactly(gamma + cell) and error.cell == exactly(cell)
         assert error.gradient == exactly(2 * posed.L / 40 * (40 * gamma + cell))
-        reach = posed.domain.reach(posed.row_bound)
         # ½(y − s)²: 1 + log 2 and |y|·(1 + |y|) at score 0, and slope 3 over scores up to 2
         largest = 1 + math.log(2) + 2.0 + 3.0 * 2.0
         assert error.value == exactly(2 * largest / 40 * (40 * gamma + cell))
