@@ -7,6 +7,11 @@ domain. All but the closed forms assume a convex loss on a convex domain.
 """
 
 from rashomon_explorer.bounds.excess import expected_excess, path_average_excess
+from rashomon_explorer.bounds.giving_up import (
+    enough_patience,
+    giving_up_probability,
+    least_acceptance,
+)
 from rashomon_explorer.bounds.hit_probability import hit_probability, hit_probability_from_excess
 from rashomon_explorer.bounds.law import ExcessLaw, convex_law, quadratic_law
 from rashomon_explorer.bounds.mixing import log_sobolev_constant, mixing_time, start_divergence
@@ -16,9 +21,12 @@ __all__ = [
     "ExcessLaw",
     "convex_law",
     "coupling_distance",
+    "enough_patience",
     "expected_excess",
+    "giving_up_probability",
     "hit_probability",
     "hit_probability_from_excess",
+    "least_acceptance",
     "log_sobolev_constant",
     "mixing_time",
     "path_average_excess",

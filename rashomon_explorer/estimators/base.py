@@ -20,6 +20,7 @@ from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.failing import may_fail_by_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -42,7 +43,7 @@ from rashomon_explorer.privacy import (
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.samplers import SAMPLERS, Sampler
+from rashomon_explorer.samplers import SAMPLERS, ExactSampler, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.target import GibbsTarget
 
@@ -65,6 +66,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         "radius": [Interval(Real, 2.0**-20, None, closed="left")],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
     }
@@ -80,6 +82,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         radius: float,
         row_norm: float,
         ridge: float,
+        patience: int | None,
         ledger: str | os.PathLike[str] | Ledger | None,
         random_state: int | np.random.RandomState | None,
     ) -> None:
@@ -91,6 +94,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         self.radius = radius
         self.row_norm = row_norm
         self.ridge = ridge
+        self.patience = patience
         self.ledger = ledger
         self.random_state = random_state
 
@@ -221,7 +225,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         leak = leak or learnt_before(self)
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        sampler = SAMPLERS[self.sampler](planned)
+        sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
         if self.ledger is not None:
@@ -283,12 +287,21 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
 
+    def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
+        sampler = SAMPLERS[self.sampler](planned)
+        if not isinstance(sampler, ExactSampler):
+            return sampler
+        n_features = planned.p // loss.outputs - 1
+        steepest = self._constants(planned.n, n_features, loss).L
+        return replace(sampler, patience=self.patience, spread=steepest * 2 * self.radius)
+
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = sampler.guarantee(planned)
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone))
+            may_fail = may_fail_by_rows(charged=self.ledger is not None)
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, may_fail))
         if self.random_state is not None:
             return guarantee.with_seed()
         if not guarantee.holds:
@@ -312,6 +325,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
                 "loss": planned.loss,
                 **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
                 **{k: getattr(self, k) for k in ("sampler", "radius", "row_norm", "ridge")},
+                "patience": self.patience,
             },
         )
 

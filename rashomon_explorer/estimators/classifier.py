@@ -60,6 +60,10 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         features first with :class:`PublicBoundsScaler`.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
+    patience : int or None, default=5_000_000
+        Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
+        The guarantee says how likely that is at most, where public numbers tell; see
+        docs/ledger.md. None never gives up, and may go on until it is stopped.
     classes : array-like, default=None
         Every label that may occur, declared as public knowledge; a declared class may lack rows.
         With None the labels found in ``y`` are treated as public: models and guarantee then
@@ -134,6 +138,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         radius: float = 4.0,
         row_norm: float = 1.0,
         ridge: float = 0.0,
+        patience: int | None = 5_000_000,
         classes: ArrayLike | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -147,6 +152,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            patience=patience,
             ledger=ledger,
             random_state=random_state,
         )

@@ -42,6 +42,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         Declared bound of ‖x‖; longer rows are shortened.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
+    patience : int or None, default=5_000_000
+        As for :class:`RashomonClassifier`.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
     ledger : str, path or Ledger, default=None
@@ -98,6 +100,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         radius: float = 2.0,
         row_norm: float = 1.0,
         ridge: float = 0.0,
+        patience: int | None = 5_000_000,
         target_bounds: tuple[float, float] = (-1.0, 1.0),
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -111,6 +114,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            patience=patience,
             ledger=ledger,
             random_state=random_state,
         )

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.bounds import giving_up_probability, least_acceptance
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.privacy import Guarantee, Plan
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.rejection.candidates import Candidates, accepted
+from rashomon_explorer.samplers.rejection.candidates import MOST_AHEAD, Candidates, accepted
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]
@@ -19,6 +20,7 @@ FloatArray = NDArray[np.float64]
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024
 _MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
+_WORTH_SAYING = 1e-6  # a bound of the probability to give up above it helps nobody
 
 
 @dataclass(frozen=True)
@@ -33,21 +35,73 @@ class ExactSampler:
 
     Parameters
     ----------
-    patience : int, default=5_000_000
+    patience : int or None, default=5_000_000
         Proposals without one accepted draw after which the sampler gives up; fewer, 2·10¹⁰/p²,
-        beyond 64 parameters, where each costs p² operations and hope is small.
+        beyond 64 parameters, where each costs p² operations and hope is small. None never gives
+        up, and may never end.
+    spread : float, optional
+        Public upper bound of max − min of the loss over the domain, a ball. With it the guarantee
+        says how likely giving up is at most, whatever the rows.
 
     Notes
     -----
-    The running time and the acceptance rate depend on the rows: curator information.
+    The running time and the acceptance rate depend on the rows: curator information. So does
+    giving up, which others see as an error. With a probability of at most ζ for every table the
+    draws, and the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
     """
 
-    patience: int = 5_000_000
+    patience: int | None = 5_000_000
+    spread: float | None = None
     name: str = "exact"
 
+    def __post_init__(self) -> None:
+        """Refuse a patience that is none."""
+        if self.patience is not None and not self.patience >= 1:
+            raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
+
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own, by whichever certificate of exact draws pays for it."""
-        return plan.guarantee
+        """Return the plan's own, by whichever certificate of exact draws pays for it.
+
+        That draws may give up is among its assumptions.
+        """
+        held = plan.guarantee
+        return replace(held, assumptions=(*held.assumptions, self._giving_up(plan)))
+
+    def giving_up(self, plan: Plan) -> float:
+        """Upper bound of the probability to give up on a plan's draws, whatever the rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            For a ball; a convex loss.
+
+        Returns
+        -------
+        float
+            0 for endless patience; 1, that is nothing, where no ``spread`` is known.
+        """
+        if self.patience is None:
+            return 0.0
+        if self.spread is None:
+            return 1.0
+        acceptance = least_acceptance(plan.p, plan.beta, plan.psi, self.spread)
+        judged = self._patience(plan.p) - MOST_AHEAD
+        return giving_up_probability(acceptance, max(0, judged), plan.n_draws)
+
+    def _patience(self, p: int) -> int:
+        """Proposals in a row that may be refused; only for a sampler that gives up."""
+        most = max(_LEAST_PATIENCE, _MOST_WORK // p**2)
+        return most if self.patience is None else min(self.patience, most)
+
+    def _giving_up(self, plan: Plan) -> str:
+        if self.patience is None:
+            return "exact draws never give up; nothing is promised of how long they take"
+        after = f"exact draws did not give up (after {self._patience(plan.p):,} proposals; "
+        bound = self.giving_up(plan)
+        if bound > _WORTH_SAYING:
+            return after + "no useful bound of the probability is known)"
+        power = math.ceil(math.log10(bound)) if bound > 0 else -300
+        return after + f"probability at most 1e{max(power, -300)}, whatever the rows)"
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of independent exact draws.
@@ -62,14 +116,13 @@ class ExactSampler:
         """
         candidates = Candidates(target)
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
-        work = max(_LEAST_PATIENCE, _MOST_WORK // target.problem.p**2)
-        refused, patience = 0, min(self.patience, work)
+        refused, patience = 0, self._patience(target.problem.p)
         while True:
             theta, floor, proposed = candidates.take(size, rng)
             losses = target.problem.value(theta)
             keep = _thin(target, losses, floor, rng)
             refused = 0 if keep.any() else refused + proposed
-            if refused > patience:
+            if self.patience is not None and refused > patience:
                 raise SamplerError(_hopeless(target, patience))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             pause()  # or a dashboard's event loop starves

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -141,7 +141,8 @@ class FiniteGridSampler:
             If the plan has more than three parameters.
         """
         _check_few(plan.p)
-        return price(plan.eta, plan.n_draws, ledger=plan.ledger)
+        held = price(plan.eta, plan.n_draws, ledger=plan.ledger)
+        return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of independent exact draws; empty while the grid is evaluated.

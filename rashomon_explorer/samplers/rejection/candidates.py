@@ -29,6 +29,7 @@ _PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
 _ROUNDING = 1e-6
 _PILOT = 512
 _FEW = 20  # draws: as many as a fit makes, by default
+MOST_AHEAD = 8192  # proposals made at once, and so at most that many not judged yet
 _MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
 
 
@@ -48,7 +49,7 @@ class Candidates:
         self._sharper: Floor | None = None
         if envelope_pays(target, self._proposal):
             self._add_envelopes(Envelope.of(target))
-        self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, 8192))
+        self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
 
