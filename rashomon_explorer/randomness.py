@@ -12,6 +12,10 @@ PREDICTABLE = (
 """What a guarantee has to assume where randomgen is missing."""
 
 
+class FreshGenerator(np.random.Generator):
+    """A generator whose key nobody was told; a copy of one is an ordinary generator again."""
+
+
 def generator(seed: int | list[int] | None = None) -> np.random.Generator:
     """Return a generator of noise, or a reproducible one.
 
@@ -37,11 +41,16 @@ def generator(seed: int | list[int] | None = None) -> np.random.Generator:
     """
     if seed is not None:
         return np.random.default_rng(seed)
+    return FreshGenerator(_fresh_bits())
+
+
+def _fresh_bits() -> np.random.BitGenerator:
     if not is_cryptographic():
-        return np.random.default_rng()
+        return np.random.PCG64()
     from randomgen import ChaCha
 
-    return np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
+    bits: np.random.BitGenerator = ChaCha(key=secrets.randbits(256), rounds=20)
+    return bits
 
 
 def noise_assumptions() -> tuple[str, ...]:
@@ -53,6 +62,20 @@ def noise_assumptions() -> tuple[str, ...]:
     True
     """
     return () if is_cryptographic() else (PREDICTABLE,)
+
+
+def is_seeded(rng: np.random.Generator) -> bool:
+    """Whether somebody may know how to make the same noise again.
+
+    Only what :func:`generator` made from the operating system's entropy is known not to be: numpy
+    cannot tell whether a generator was given a seed.
+
+    Examples
+    --------
+    >>> is_seeded(generator()), is_seeded(generator(7)), is_seeded(np.random.default_rng(0))
+    (False, True, True)
+    """
+    return not isinstance(rng, FreshGenerator)
 
 
 @cache

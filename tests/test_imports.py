@@ -14,7 +14,17 @@ PACKAGE = ROOT / "rashomon_explorer"
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
     {"feature_groups"},
-    {"exceptions", "assets", "randomness", "leaks", "leak_memory", "hooks", "users_line", "cores"},
+    {
+        "exceptions",
+        "assets",
+        "randomness",
+        "leaks",
+        "leak_memory",
+        "hooks",
+        "users_line",
+        "cores",
+        "shapes",
+    },
     {"clipping"},
     {"losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},

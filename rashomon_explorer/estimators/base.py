@@ -20,7 +20,6 @@ from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
-from rashomon_explorer.estimators.failing import may_fail_by_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -36,6 +35,7 @@ from rashomon_explorer.privacy import (
     Guarantee,
     Ledger,
     Plan,
+    may_fail,
     no_guarantee,
     plan,
     plan_path,
@@ -300,8 +300,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            may_fail = may_fail_by_rows(charged=self.ledger is not None)
-            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, may_fail))
+            returned = may_fail("fit", charged=self.ledger is not None)
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
         if self.random_state is not None:
             return guarantee.with_seed()
         if not guarantee.holds:

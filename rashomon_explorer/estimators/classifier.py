@@ -97,6 +97,11 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     n_features_in_ : int
         Number of features.
 
+    Notes
+    -----
+    A fitted estimator is the curator's: it and its pickle hold the exact minimum and the losses of
+    the draws, which no price covers. ``rashomon_set_.release().save(path)`` writes what may leave.
+
     See Also
     --------
     RashomonRegressor : The same for squared loss.

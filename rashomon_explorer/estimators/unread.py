@@ -9,6 +9,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
+from rashomon_explorer.shapes import public_shape
+
 FloatArray = NDArray[np.float64]
 
 
@@ -82,7 +84,7 @@ class UnreadTable:
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
     """Return the data and its shape."""
-    shape = _shape(data, depth)
+    shape = public_shape(data, depth)
     if shape is None and charged:
         raise TypeError(
             f"{name} has no shape, and a ledger must be charged before a value is read: give an "
@@ -92,14 +94,3 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
         data = np.asarray(data)
         shape = data.shape
     return data, shape
-
-
-def _shape(data: Any, depth: int) -> tuple[int, ...] | None:
-    """Shape without a look at a value; ``depth`` lists within one another at most are measured."""
-    shape = getattr(data, "shape", None)
-    if shape is not None:
-        return tuple(map(int, shape))
-    if not isinstance(data, list | tuple):
-        return None
-    inner = _shape(data[0], depth - 1) if data and depth > 1 else None
-    return (len(data), *(inner or ()))

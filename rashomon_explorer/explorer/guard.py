@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import DataError, FitError, LedgerError, SamplerError
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 
 LOGGER = logging.getLogger("rashomon_explorer")
@@ -83,4 +83,11 @@ def report(state: ExplorerState, what: str, error: BaseException) -> None:
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
-    state.alert = Alert(what, str(error) or type(error).__name__)
+    state.alert = Alert(what, _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    """Words of an exception; of one whose words are withheld, its reason, marked as private."""
+    if isinstance(error, FitError) and error.detail:
+        return f"{error.detail} (Curator: not private. The price stays spent.)"
+    return str(error) or type(error).__name__

@@ -61,6 +61,7 @@ from rashomon_explorer.privacy.theorems import (
     sgd_convex,
     sgd_strongly_convex,
 )
+from rashomon_explorer.privacy.withheld import may_fail, withheld
 
 __all__ = [
     "BudgetExceededError",
@@ -103,6 +104,7 @@ __all__ = [
     "largest_beta",
     "least_epsilon",
     "lmc",
+    "may_fail",
     "no_guarantee",
     "pareto_table",
     "path_certificates",
@@ -118,5 +120,6 @@ __all__ = [
     "sgd_convex",
     "sgd_strongly_convex",
     "sharp_excess_bound",
+    "withheld",
     "zcdp",
 ]

@@ -43,3 +43,22 @@ def withheld(work: Callable[[], T]) -> T:
     except Exception as error:
         reason = error.detail if isinstance(error, FitError) else f"{type(error).__name__}: {error}"
     raise FitError(reason)
+
+
+def may_fail(what: str, *, charged: bool) -> str:
+    """Say that some rows make work fail, which is seen; there is no bound, for some always do.
+
+    Parameters
+    ----------
+    what : str
+        What may fail.
+    charged : bool
+        Whether a ledger is charged, so that the error says no more than that.
+
+    Examples
+    --------
+    >>> may_fail("fit", charged=True)
+    'the fit returned: rows not finite or labels not declared make it fail'
+    """
+    error = "" if charged else ", with an error that only the curator may see"
+    return f"the {what} returned: rows not finite or labels not declared make it fail{error}"

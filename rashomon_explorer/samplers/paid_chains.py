@@ -6,7 +6,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, withheld
+from rashomon_explorer.randomness import is_seeded, noise_assumptions
 from rashomon_explorer.samplers.drift import PathTarget
 from rashomon_explorer.samplers.langevin import LangevinSampler
 
@@ -28,6 +29,8 @@ class PaidChains:
     target : GibbsTarget or NetworkTarget
         With a certificate of the last state.
     rng : numpy.random.Generator
+        From :func:`rashomon_explorer.randomness.generator` without a seed. Any other may be
+        reproduced by who made it, and the guarantee then says that it was seeded.
     ledger : Ledger
         Charged before the first step.
     note : str, default=""
@@ -42,6 +45,8 @@ class PaidChains:
     ------
     BudgetExceededError
         If the ledger does not allow the price; nothing was run or spent.
+    FitError
+        From every method, if a step fails; the price stays spent.
     ValueError
         If the sampler pays for paths already, or the last state has no certificate.
 
@@ -77,13 +82,20 @@ class PaidChains:
         self._target = target
         self._ledger = ledger
         self._note = note or f"{sampler.n_chains} Langevin chains"
-        self.guarantee: Guarantee = sampler.certificate(target)
+        self._seeded = is_seeded(rng)
+        self.guarantee: Guarantee = self._stated(sampler.certificate(target))
         self._steps = self._path.states(target, rng)
         self._states: list[FloatArray] = []
         self._charges: list[Charge] = [
             ledger.reserve(self.guarantee, note=f"{self._note}: last states")
         ]
         self._charges[0].start()
+
+    def _stated(self, guarantee: Guarantee) -> Guarantee:
+        """Certificate with what it assumes of the noise."""
+        if self._seeded:
+            return guarantee.with_seed()
+        return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
 
     @property
     def n_steps_run(self) -> int:
@@ -97,7 +109,7 @@ class PaidChains:
         ----------
         n_steps : int, optional
         """
-        self._states.extend(islice(self._steps, n_steps))
+        withheld(lambda: self._states.extend(islice(self._steps, n_steps)))
 
     def trace(self) -> FloatArray:
         """Show every state so far, after charging the path; runs to the end if nothing ran.
@@ -115,7 +127,7 @@ class PaidChains:
             If the last states were shown before the path was paid for.
         """
         if len(self._charges) == 1:
-            path = self._path.certificate(self._target)
+            path = self._stated(self._path.certificate(self._target))
             note = f"{self._note}: the trace too"
             self._charges.append(self._ledger.reserve(path, note=note, extends=self._charges[0]))
             self.guarantee = path

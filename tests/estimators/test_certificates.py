@@ -13,7 +13,7 @@ SETTINGS = {"ridge": 0.2, "delta": 1e-6, "epsilon": 2.0, "n_draws": 4, "random_s
 @pytest.fixture(scope="module")
 def rows() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(2000, 2)) / 3
+    X = rng.normal(size=(2000, 2)) / 4
     return X, (X[:, 0] + 0.2 * rng.normal(size=2000) > 0).astype(int)
 
 

@@ -245,7 +245,7 @@ def test_show_a_fitted_pipeline(cancer, tmp_path):
 
 def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(cancer, tmp_path):
     ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, ledger=ledger)
+    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger)
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
     ledger.path.unlink()

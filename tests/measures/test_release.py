@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonSet
-from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError
+from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError, FitError
 from rashomon_explorer.leaks import mark
 from rashomon_explorer.measures import ambiguity, score_std
 from rashomon_explorer.measures.release import (
@@ -99,8 +99,9 @@ def test_past_the_budget_nothing_is_read(tmp_path):
     assert ledger.entries() == []
     # The control: with a budget that suffices the rows are read, after the charge.
     rich = Ledger.create(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
-    with pytest.raises(AssertionError, match="rows were read"):
+    with pytest.raises(FitError) as caught:
         _released(X=Unreadable(), ledger=rich)
+    assert "rows were read" in caught.value.detail
     assert [entry.state for entry in rich.entries()] == ["started"]
     assert rich.spent() == pytest.approx(1.0)
 
@@ -109,9 +110,24 @@ def test_what_fails_after_the_start_is_spent(tmp_path):
     ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     broken = X.copy()
     broken[7, 0] = np.nan
-    with pytest.raises(ValueError, match="X holds NaN"):
+    with pytest.raises(FitError) as caught:
         _released(X=broken, ledger=ledger)
+    assert "NaN" in caught.value.detail and caught.value.__context__ is None
+    assert str(caught.value) == str(FitError())
     assert ledger.spent() == pytest.approx(1.0)
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+    with pytest.raises(ValueError, match="X holds NaN"):
+        _released(X=broken, ledger=None)
+
+
+def test_a_private_baseline_is_excluded_by_the_assumptions():
+    """A minimiser given as a public model would be read off the rows for nothing."""
+    given = MultiplicityQuery("ambiguity", baseline=(0.0,) * MODELS.coef.shape[1])
+    told = _released(queries=[given], ledger=None).guarantee.assumptions
+    assert any("baseline's coefficients are public: not the minimiser" in said for said in told)
+    draw = _released(queries=[MultiplicityQuery("ambiguity")], ledger=None).guarantee.assumptions
+    assert not any("baseline" in said for said in draw)
+    assert any("the release returned" in said and "curator" in said for said in draw)
 
 
 def test_what_is_wrong_in_public_costs_nothing(tmp_path):

@@ -95,7 +95,7 @@ def test_the_law_does_not_depend_on_the_proposal(hypothetical, monkeypatch):
 
     def chosen(target, envelope):
         return {
-            "ball": lambda: UniformProposal(target, envelope),
+            "ball": lambda: UniformProposal(target),
             "least": lambda: RadialProposal(target, envelope, envelope.least_pad),
             "padded": lambda: RadialProposal(target, envelope, 0.3),
         }[hypothetical]()
@@ -162,7 +162,7 @@ def test_the_tightest_proposal_has_the_least_mass():
     target = GibbsTarget(small_problem(3, radius=0.7, scale=4.0), 50.0, 0.01)
     envelope = Envelope.of(target)
     chosen = tightest_proposal(target, envelope)
-    assert chosen.log_mass <= UniformProposal(target, envelope).log_mass
+    assert chosen.log_mass <= UniformProposal(target).log_mass
     assert chosen.log_mass <= RadialProposal(target, envelope, envelope.least_pad).log_mass
 
 

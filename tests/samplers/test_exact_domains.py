@@ -142,7 +142,7 @@ def test_the_law_does_not_depend_on_the_proposal(domain, truth, monkeypatch):
     envelope = Envelope.of(target)
     pad = envelope.least_pad
     every = faces_of(target.problem, envelope.tangent, sloping)
-    possible = [UniformProposal(target, envelope), RadialProposal(target, envelope, pad)]
+    possible = [UniformProposal(target), RadialProposal(target, envelope, pad)]
     possible += [FaceProposal(target, envelope, faces, pad + 0.1) for faces in every]
     for proposal in possible:
         monkeypatch.setattr(

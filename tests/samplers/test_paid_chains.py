@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Ledger,
@@ -23,6 +24,7 @@ from rashomon_explorer.privacy import (
 from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.extending import rest_of
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers import LangevinSampler, PaidChains
 from rashomon_explorer.target import GibbsTarget
 
@@ -60,7 +62,7 @@ def test_a_trace_that_is_never_shown_stays_at_the_price_of_the_last_state(target
     np.testing.assert_array_equal(states, list(PATH.states(target, rng()))[-1])
     assert ledger.spent() == price(LAST.certificate(target)) < 0.5 * price(PATH.certificate(target))
     assert [entry.state for entry in ledger.entries()] == ["committed"]
-    assert chains.guarantee == LAST.certificate(target)
+    assert chains.guarantee == LAST.certificate(target).with_seed()
 
 
 @pytest.mark.parametrize("steps", [0, 100, 400])
@@ -72,7 +74,7 @@ def test_a_shown_trace_costs_the_path_whenever_it_is_asked_for(target, ledger, s
     assert ledger.spent() >= price(PATH.certificate(target))
     np.testing.assert_array_equal(trace, list(PATH.states(target, rng()))[: len(trace)])
     assert len(trace) == chains.n_steps_run == (steps or 400)
-    assert chains.guarantee == PATH.certificate(target)
+    assert chains.guarantee == PATH.certificate(target).with_seed()
     chains.last(), chains.trace()
     assert len(chains.trace()) == 400
     first, rest = ledger.entries()
@@ -90,7 +92,7 @@ def test_a_refused_trace_shows_and_costs_nothing(target, tmp_path):
     for _ in range(2):
         with pytest.raises(BudgetExceededError):
             chains.trace()
-    assert (len(ledger.entries()), chains.guarantee) == (1, LAST.certificate(target))
+    assert (len(ledger.entries()), chains.guarantee) == (1, LAST.certificate(target).with_seed())
     assert chains.last().shape == (3, 3)
     assert ledger.spent() == price(LAST.certificate(target))
 
@@ -234,8 +236,30 @@ def test_a_start_that_fails_shows_nothing_and_is_made_up_for(target, ledger, mon
     assert ledger.entries()[-1].state == "reserved"
     chains.trace()
     assert ledger.entries()[-1].state == "started"
-    assert chains.guarantee == PATH.certificate(target)
+    assert chains.guarantee == PATH.certificate(target).with_seed()
 
 
 def refuse_to_write(charge):
     raise LedgerError("the disk is full")
+
+
+def test_a_known_generator_is_marked_and_a_fresh_one_is_not(target, ledger):
+    """Whoever holds the seed can make the hidden states again, for nothing."""
+    known = PaidChains(LAST, target, rng(), ledger)
+    fresh = PaidChains(LAST, target, generator(), ledger)
+    assert known.guarantee.seeded and not fresh.guarantee.seeded
+    known.trace()
+    assert [entry.guarantee.seeded for entry in ledger.entries()] == [True, False, True]
+
+
+def test_a_step_that_fails_says_no_more_than_that(target, ledger, monkeypatch):
+    chains = PaidChains(LAST, target, generator(), ledger)
+
+    def broken(*args):
+        raise FloatingPointError("row 7 holds HIV")
+
+    monkeypatch.setattr(chains, "_steps", map(broken, range(3)))
+    with pytest.raises(FitError) as caught:
+        chains.last()
+    assert "HIV" not in repr(caught.value) and "HIV" in caught.value.detail
+    assert [entry.state for entry in ledger.entries()] == ["started"]

@@ -24,6 +24,10 @@ from rashomon_explorer.measures.release.table import Baseline, Public, Rows, one
 FloatArray = NDArray[np.float64]
 Range = Callable[[Public], tuple[float, float]]
 
+_PUBLIC_BASELINE = (
+    "the baseline's coefficients are public: not the minimiser, or anything else from these rows"
+)
+
 
 @dataclass(frozen=True)
 class MultiplicityQuery(Query):
@@ -77,6 +81,12 @@ class MultiplicityQuery(Query):
         return RELEASABLE[self.measure].words.format(
             baseline=to, tolerance=self.tolerance, kappa=self.kappa
         )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Say that a baseline given by its coefficients must be public."""
+        given = isinstance(self.baseline, tuple) and "baseline" in self._options
+        return (_PUBLIC_BASELINE,) if given else ()
 
     def check(self, public: Public) -> None:
         """Refuse a measure, options or models that do not suit."""

@@ -57,6 +57,11 @@ class Query(ABC):
     def definition(self) -> str:
         """What is measured, for those who read the release."""
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to hold beside the price, because the code cannot see it."""
+        return ()
+
     def check(self, public: Public) -> None:
         """Refuse, before rows are read, what cannot be asked of these models.
 

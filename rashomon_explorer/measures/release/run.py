@@ -20,9 +20,10 @@ from rashomon_explorer.measures.release.released import Answer, Released
 from rashomon_explorer.measures.release.rounding import sensitivities_of
 from rashomon_explorer.measures.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.measures.release.table import Public, Rows
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.shapes import public_shape
 
 FloatArray = NDArray[np.float64]
 
@@ -106,8 +107,10 @@ def release(
         If ``models`` is not a set of linear draws.
     ValueError
         If a query is refused or does not suit the models, or a budget is out of range; nothing
-        was read. After the charge has started: if a row holds NaN or an unknown label. Then the
-        price stays spent, because the error itself was read off the rows.
+        was read. Without a ledger also if a row holds NaN or an unknown label.
+    FitError
+        For whatever the rows cause after a ledger was charged: the price stays spent, because the
+        error itself was read off the rows, and the reason is in ``error.detail``, for the curator.
 
     Examples
     --------
@@ -124,7 +127,7 @@ def release(
     >>> released.guarantee.pure_epsilon, released.guarantee.reproducible
     (1.0, True)
     """
-    public = _public(models, X, y, groups, categories)
+    public = _public(models, X, y, groups, categories, charged=ledger is not None)
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
@@ -135,14 +138,15 @@ def release(
     as_zcdp = secure or ledger is not None
     priced, guarantee = price(asked, sensitivities, budget, weights, ledger=as_zcdp)
     guarantee = secure_guarantee(guarantee) if secure else _with_source(guarantee, random_state)
+    guarantee = _with_assumptions(guarantee, asked, charged=ledger is not None)
     run = _Run(asked, priced, public, secure)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     charge = _reserve(book, guarantee, run, note)
-    if charge is not None:
-        charge.start()
-    answers = run.answers(Rows.read(public, X, y, groups), generator(random_state))
-    if charge is not None:
-        charge.commit()
+
+    def answer() -> tuple[Answer, ...]:
+        return run.answers(Rows.read(public, X, y, groups), generator(random_state))
+
+    answers = answer() if charge is None else charge.run(answer)
     return Released(
         answers,
         guarantee,
@@ -215,6 +219,8 @@ def _public(
     y: ArrayLike | None,
     groups: ArrayLike | None,
     categories: Sequence[Any],
+    *,
+    charged: bool,
 ) -> Public:
     """Everything that may be known before the charge has started: shapes, and no value."""
     released = _paid(models)
@@ -222,14 +228,13 @@ def _public(
     if leak:
         raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
     n_features = len(released.feature_names) - 1
-    shape = _shape(X)
+    shape = _shape("X", X, 2, charged)
     if len(shape) != 2 or shape[1] != n_features or not shape[0]:
         raise ValueError(f"X must have shape (n_rows, {n_features}), got {shape}")
     for name, column in (("y", y), ("groups", groups)):
-        if column is not None and _shape(column) != shape[:1]:
-            raise ValueError(
-                f"{name} must hold one entry for each of {shape[0]} rows, got {_shape(column)}"
-            )
+        known = shape[:1] if column is None else _shape(name, column, 1, charged)
+        if known != shape[:1]:
+            raise ValueError(f"{name} must hold one entry for each of {shape[0]} rows, got {known}")
     declared = tuple(categories)
     if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
         raise ValueError(
@@ -254,15 +259,28 @@ def _paid(models: object) -> ReleasedSet:
     return models
 
 
-def _shape(values: Any) -> tuple[int, ...]:
-    shape = getattr(values, "shape", None)
-    return tuple(np.shape(values) if shape is None else shape)
+def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int, ...]:
+    shape = public_shape(values, dimensions)
+    if shape is None and charged:
+        raise TypeError(
+            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"array, a DataFrame or a list, got {type(values).__name__}"
+        )
+    return tuple(np.shape(values)) if shape is None else shape
 
 
 def _with_source(guarantee: Guarantee, random_state: int | None) -> Guarantee:
     if random_state is not None:
         return guarantee.with_seed()
     return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
+
+
+def _with_assumptions(
+    guarantee: Guarantee, queries: Sequence[Query], *, charged: bool
+) -> Guarantee:
+    asked = [said for query in queries for said in query.assumptions]
+    stated = dict.fromkeys([*guarantee.assumptions, *asked, may_fail("release", charged=charged)])
+    return replace(guarantee, assumptions=tuple(stated))
 
 
 def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) -> Charge | None:

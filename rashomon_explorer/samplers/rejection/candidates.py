@@ -17,6 +17,7 @@ from rashomon_explorer.samplers.rejection.plane import plane_proposals
 from rashomon_explorer.samplers.rejection.proposals import (
     Proposal,
     RadialProposal,
+    UniformProposal,
     tightest_proposal,
 )
 from rashomon_explorer.samplers.rejection.tangent import Tangent
@@ -44,7 +45,10 @@ class Candidates:
     def __init__(self, target: GibbsTarget) -> None:
         self._target = target
         under = plane_proposals(target)
-        self._proposal: Proposal = min(under, key=lambda one: one.log_mass)
+        # With the uniform law among them the mass is at most the domain's volume, whatever the
+        # rows: a public bound of how often a proposal is kept (docs/theory.md §3).
+        made: list[Proposal] = [*under, UniformProposal(target)]
+        self._proposal = min(made, key=lambda one: one.log_mass)
         self._floors = [plane.floor for plane in under]
         self._sharper: Floor | None = None
         if envelope_pays(target, self._proposal):

@@ -45,14 +45,20 @@ class UniformProposal:
     """Uniform on the domain: for temperatures at which the loss hardly matters.
 
     On an intersection, uniform on the part of least volume and thinned to the domain.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+    pad : float, default=0.0
+        Of the envelope that a model's floor is taken from, if there is one.
     """
 
-    def __init__(self, target: GibbsTarget, envelope: Envelope) -> None:
+    def __init__(self, target: GibbsTarget, pad: float = 0.0) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
         self._part, self._shift = min(
             parts(self._domain), key=lambda part: part[0].log_volume_bound(self._p)
         )
-        self.pad = envelope.least_pad
+        self.pad = pad
         self.log_mass = self._part.log_volume_bound(self._p)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -176,7 +182,7 @@ def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
     scale = target.problem.p / (target.beta * envelope.longest_step**2)
     tried = [envelope.least_pad, *(scale * 2.0**k for k in _PAD_EXPONENTS)]
     pads = [pad for pad in tried if pad >= envelope.least_pad]
-    proposals: list[Proposal] = [UniformProposal(target, envelope)]
+    proposals: list[Proposal] = [UniformProposal(target, envelope.least_pad)]
     proposals += [RadialProposal(target, envelope, pad) for pad in pads]
     for faces in faces_of(target.problem, envelope.tangent, _steep(target, envelope)):
         proposals += [FaceProposal(target, envelope, faces, pad) for pad in pads]
