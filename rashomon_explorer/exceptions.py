@@ -67,6 +67,10 @@ class PrivacyLeakWarning(UserWarning):
     """A bound was learnt from the rows, so that no privacy guarantee holds."""
 
 
+class SameTableWarning(UserWarning):
+    """A table was charged to two ledgers, whose budgets add up (curator information)."""
+
+
 class LedgerWarning(UserWarning):
     """The folder of a ledger cannot keep note of which tables its ledgers guard."""
 

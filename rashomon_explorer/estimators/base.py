@@ -40,6 +40,7 @@ from rashomon_explorer.privacy import (
     plan,
     plan_path,
 )
+from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -232,6 +233,8 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
             warn_if_uncharged(leak)
 
         def draw() -> dict[str, Any]:
+            if charge is not None:
+                recognise(charge.path, table.values[0])
             return self._drawn(table, loss, planned, sampler, guarantee, context)
 
         charge = self._reserve(guarantee, planned)

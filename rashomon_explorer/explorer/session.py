@@ -19,6 +19,7 @@ from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.guard import report
+from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table, was_noted
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import plural
@@ -133,6 +134,7 @@ class Session:
                 state.loss = "logistic" if data.task == "classification" else "squared"
             state.account = account
             state.delta = account.delta
+            state.charged_elsewhere = charged_elsewhere(path, data.X, self._scaled)
         self.replan()
         self.say(
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
@@ -146,6 +148,7 @@ class Session:
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
+            self.state.charged_elsewhere = ()
         self.say("No data yet.")
 
     def _clear(self) -> None:
@@ -192,6 +195,9 @@ class Session:
         if known["ledger"] is not None:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
+            if data is not None:
+                tables = data.X, self._scaled
+                state.charged_elsewhere = charged_elsewhere(self._ledger_path, *tables)
         try:
             self.refresh_account()
         except LedgerError as error:  # its draws can be shown, but nothing can be charged
@@ -251,7 +257,7 @@ class Session:
 
     def _read_account(self, path: Path) -> Account:
         budget = self.state.budget_epsilon, self.state.budget_delta
-        account = read_account(path, budget, known=path in self._known)
+        account = read_account(path, budget, known=path in self._known or was_noted(path))
         if account.exists:
             self._known.add(path)
         return account
@@ -287,6 +293,7 @@ class Session:
         account = self.refresh_account()
         if not state.data.bounds_learnt and account is not None:
             refuse_past_budget(account, plan)
+            note_table(account.path, state.data.X)
         self.rows = self._scaled
         self._drawn = estimator.constants(*state.data.X.shape)
         self.job = DrawJob(estimator, self.rows, state.data.y)
@@ -303,7 +310,7 @@ class Session:
         path = self._ledger_path
         if path is None or self.state.data.bounds_learnt:
             return None
-        if path not in self._known and not path.exists():
+        if not self._read_account(path).exists:
             budget = self.state.budget_epsilon, self.state.budget_delta
             Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
         return path

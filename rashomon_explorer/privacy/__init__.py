@@ -1,10 +1,11 @@
-"""Privacy as numbers: guarantees, composition, planning and the ledger. Never sees a row."""
+"""Privacy as numbers: guarantees, plans, ledgers. Sees rows only to know a table again."""
 
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     LedgerError,
     LedgerWarning,
     PrivacyLeakWarning,
+    SameTableWarning,
 )
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
@@ -76,6 +77,7 @@ __all__ = [
     "PathPlan",
     "Plan",
     "PrivacyLeakWarning",
+    "SameTableWarning",
     "adaptive_epsilon",
     "affordable_eta",
     "affordable_repeated_eta",

@@ -93,7 +93,8 @@ class TestDraws:
     def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray, tmp_path: Path
     ) -> None:
-        path, other = tmp_path / "data.ledger", tmp_path / "other.ledger"
+        path, other = tmp_path / "data.ledger", tmp_path / "elsewhere" / "other.ledger"
+        other.parent.mkdir()
         settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
         settings |= declared(kind)
         whole = kind(**settings, ledger=Ledger.create(other)).fit(X, labels)

@@ -129,6 +129,46 @@ def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
     assert explorer.draw_panel.draw.disabled
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
+def test_the_same_rows_under_another_name_are_told_before_they_are_paid_for(
+    explorer, table, tmp_path
+):
+    bounds = {"age": (18, 90), "debt": (0, 1)}
+    asked = {"target": "repaid", "sensitive": ["sex"], "bounds": bounds}
+    explorer.session.choose(load_csv(table, **asked))
+    assert explorer.budget_panel.elsewhere.value == ""
+    explorer.draw()
+    copy = table.with_name("loans (1).csv")
+    copy.write_bytes(table.read_bytes())
+    again = Explorer(home=tmp_path)
+    again.session.choose(load_csv(copy, **asked))
+    assert "<code>loans.ledger</code>" in again.budget_panel.elsewhere.value
+    assert 'role="alert"' in again.budget_panel.elsewhere.value
+    again.session.choose(load_csv(copy, **{**asked, "bounds": {**bounds, "age": (0, 120)}}))
+    assert "<code>loans.ledger</code>" in again.budget_panel.elsewhere.value
+    again.session.choose(load_csv(table, **asked))
+    assert again.budget_panel.elsewhere.value == ""
+    again.session.choose(load_dataset("wine"))
+    assert again.budget_panel.elsewhere.value == ""
+    again.session.forget()
+    assert again.budget_panel.elsewhere.value == ""
+
+
+def test_a_ledger_that_another_session_used_and_that_is_missing_was_lost(
+    explorer, cancer, tmp_path
+):
+    explorer.session.choose(cancer)
+    explorer.draw()
+    (tmp_path / "breast_cancer.ledger").unlink()
+    fresh = Explorer(home=tmp_path)
+    with pytest.raises(LedgerError, match="there is no ledger at"):
+        fresh.session.choose(cancer)
+    assert fresh.state.data is None
+    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=1.0, delta=1e-6)
+    fresh.session.choose(cancer)
+    assert fresh.budget == (1.0, 1e-6)
+
+
 def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
     Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5)
     explorer.session.choose(cancer)

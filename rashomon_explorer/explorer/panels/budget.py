@@ -6,7 +6,7 @@ from html import escape
 import ipywidgets
 import traitlets
 
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.plots.text import number, price, what_is_left
@@ -56,8 +56,12 @@ class BudgetGauge:
         self.gauge = ipywidgets.HTML()
         self.gauge.add_class("rx-gauge")
         self._code = CodeToggle(self.lines, "Budget")
+        self.elsewhere = ipywidgets.HTML()
+        hide_when_empty(self.elsewhere)
         state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
-        self.widget = card("", "Budget", [self.gauge, self.epsilon, self.delta], self._code)
+        state.observe(lambda _: self._say_elsewhere(), ["charged_elsewhere", "account"])
+        parts = [self.elsewhere, self.gauge, self.epsilon, self.delta]
+        self.widget = card("", "Budget", parts, self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
@@ -69,6 +73,19 @@ class BudgetGauge:
             "explorer.ledger.spent()",
             "explorer.ledger.remaining",
             "explorer.ledger.entries()",
+        )
+
+    def _say_elsewhere(self) -> None:
+        account, others = self.state.account, self.state.charged_elsewhere
+        if account is None or not others:
+            self.elsewhere.value = ""
+            return
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in others)
+        self.elsewhere.value = (
+            '<p class="rx-band rx-none" role="alert">'
+            f"<b>The same rows were charged to {names}.</b> That is another budget than this one: "
+            "for the people in the table what both spend adds up. Go on under the name that the "
+            "table had there. (Curator: this was read from the rows.)</p>"
         )
 
     def refresh(self) -> None:

@@ -21,6 +21,7 @@ from rashomon_explorer.measures.release.rounding import sensitivities_of
 from rashomon_explorer.measures.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.measures.release.table import Public, Rows
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.shapes import public_shape
@@ -144,7 +145,10 @@ def release(
     charge = _reserve(book, guarantee, run, note)
 
     def answer() -> tuple[Answer, ...]:
-        return run.answers(Rows.read(public, X, y, groups), generator(random_state))
+        rows = Rows.read(public, X, y, groups)
+        if charge is not None:
+            recognise(charge.path, rows.X)
+        return run.answers(rows, generator(random_state))
 
     answers = answer() if charge is None else charge.run(answer)
     return Released(

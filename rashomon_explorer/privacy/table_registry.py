@@ -1,0 +1,114 @@
+"""Which tables the ledgers of a folder guard: fingerprints in a file beside them."""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rashomon_explorer.privacy.fingerprint import KEY_BYTES, fingerprint
+
+NAME = ".rashomon-tables"
+"""File of a folder's registry, for its owner only."""
+
+_LOCK_SECONDS = 10.0
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), value BLOB)",
+    "CREATE TABLE IF NOT EXISTS ledgers (name TEXT PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS tables (fingerprint BLOB, ledger TEXT, "
+    "PRIMARY KEY (fingerprint, ledger))",
+)
+
+
+class TableRegistry:
+    """Ledgers of one folder and the tables that were charged to them.
+
+    It is no ledger: a lost one is made anew, with another key, and then knows nothing. It holds
+    neither rows nor anything that can be traced to one without its key, which lies in it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the ledgers are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     registry = TableRegistry(Path(folder))
+    ...     registry.note("clinic.ledger", [[1.0, 2.0], [3.0, 4.0]])
+    ...     registry.ledgers_of([[3.0, 4.0], [1.0, 2.0]]), registry.knows("other.ledger")
+    ('clinic.ledger',)
+    (('clinic.ledger',), False)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+
+    def knows(self, ledger: str) -> bool:
+        """Whether a ledger of this file name was noted."""
+        if not self.path.exists():
+            return False
+        with self._open() as connection:
+            found = connection.execute("SELECT 1 FROM ledgers WHERE name = ?", (ledger,))
+            return found.fetchone() is not None
+
+    def ledgers_of(self, rows: Any) -> tuple[str, ...]:
+        """File names of the ledgers that this table was charged to, in alphabetical order."""
+        if not self.path.exists():
+            return ()
+        with self._open() as connection:
+            return _names(connection, fingerprint(rows, _key(connection)))
+
+    def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
+        """Keep that there is a ledger of this name and that these rows, if any, are charged to it.
+
+        Returns
+        -------
+        tuple of str
+            File names of all ledgers that this table was charged to, this one included.
+        """
+        # The file comes into being as its owner's; SQLite would make it everybody's to read.
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        with self._open() as connection:
+            for statement in _TABLES:
+                connection.execute(statement)
+            found = None if rows is None else fingerprint(rows, _key(connection))
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT OR IGNORE INTO ledgers VALUES (?)", (ledger,))
+            if found is not None:
+                connection.execute("INSERT OR IGNORE INTO tables VALUES (?, ?)", (found, ledger))
+            names = () if found is None else _names(connection, found)
+            connection.execute("COMMIT")
+        return names
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=rw",
+            timeout=_LOCK_SECONDS,
+            isolation_level=None,
+            uri=True,
+        )
+        with closing(connection):
+            yield connection
+
+
+def _names(connection: sqlite3.Connection, found: bytes) -> tuple[str, ...]:
+    rows = connection.execute(
+        "SELECT ledger FROM tables WHERE fingerprint = ? ORDER BY ledger", (found,)
+    )
+    return tuple(name for (name,) in rows)
+
+
+def _key(connection: sqlite3.Connection) -> bytes:
+    """Secret of the folder, made once: of processes that make it together one does."""
+    row = connection.execute("SELECT value FROM secret").fetchone()
+    if row is None:
+        new = secrets.token_bytes(KEY_BYTES)
+        connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,))
+        row = connection.execute("SELECT value FROM secret").fetchone()
+    key: bytes = row[0]
+    return key
