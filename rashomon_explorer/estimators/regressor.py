@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
+from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
@@ -176,7 +177,13 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
 
     def _targets(self, table: UnreadTable) -> FloatArray:
         low, high = self._target_bounds()
-        held = np.clip(table.values[1].astype(float), low, high)  # or mapping may overflow
+        targets = table.values[1].astype(float)
+        warn_if_clipped(
+            float(((targets < low) | (targets > high)).mean()),
+            f"targets are outside target_bounds=({low:g}, {high:g})",
+            "Declare the range that targets can have.",
+        )
+        held = np.clip(targets, low, high)  # or mapping may overflow
         return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_bounds(self) -> tuple[float, float]:

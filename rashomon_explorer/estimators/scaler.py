@@ -6,11 +6,14 @@ from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.leak_memory import recall, remember
 from rashomon_explorer.leaks import leak_of, mark
@@ -33,7 +36,7 @@ class _CarriesLeaks:
             check_is_fitted(self)
             known = (self._leak(), leak_of(X) or recall(X))
             leak = "; ".join(dict.fromkeys(filter(None, known)))
-            scaled = mark(transform(self, X), leak)
+            scaled = mark(_with_names(self, X, transform(self, X)), leak)
             remember(scaled, leak)
             if leak and not (leak_of(scaled) or recall(scaled)):
                 raise TypeError(
@@ -51,6 +54,7 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
     Feature j with range [low, high] becomes (x − middle)/(half-width·√p), clipped, so that every
     row has norm at most 1. Declared ranges are public knowledge; nothing is learnt from the rows,
     so that the scaler costs no privacy and fits in front of a private estimator in a pipeline.
+    Names of columns go with the rows: a DataFrame comes back as one.
 
     With ``bounds="learn"`` the least and the largest value of each column are taken from the rows.
     Then one record can move all others, no guarantee holds, and the scaled rows say so: a
@@ -125,7 +129,13 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
             If the ranges are learnt from the rows.
         """
         learns = isinstance(self.bounds, str)
-        rows = validate_data(self, X, dtype=np.float64, ensure_min_samples=2 if learns else 1)
+        rows = validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            ensure_min_samples=2 if learns else 1,
+            ensure_all_finite=learns,
+        )
         names = getattr(self, "feature_names_in_", None)
         ranges = _learnt(rows) if learns else _ranges(self.bounds, rows.shape[1], names)
         _check_ranges(ranges, names, learns)
@@ -140,18 +150,37 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows into the unit ball; values outside their range are clipped to it.
 
+        NaN and infinity stay what they are: an error here would tell of rows what no ledger was
+        charged for, while an estimator that comes next refuses them after its charge.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features)
-            It carries a mark if the ranges, or the rows themselves, were made from learnt bounds.
+        ndarray or DataFrame of shape (n_samples, n_features)
+            A DataFrame with its names for a DataFrame of pandas, unless ``set_output`` says
+            otherwise. It carries a mark if the ranges, or the rows themselves, were made from
+            learnt bounds.
+
+        Warns
+        -----
+        RowsClippedWarning
+            If more than 1 % of the rows hold a value outside its range (curator).
         """
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        unit = np.clip((rows - self.middle_) / self.half_width_, -1.0, 1.0)
-        return np.asarray(unit / np.sqrt(rows.shape[1]))
+        rows = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite=self.learnt_bounds_
+        )
+        unit = (rows - self.middle_) / self.half_width_
+        outside = (np.abs(unit) > _AT_THE_EDGE) & np.isfinite(rows)
+        warn_if_clipped(
+            float(outside.any(axis=1).mean()),
+            "rows hold a value outside its declared bounds",
+            "If the bounds are not what can occur, declare wider ones.",
+        )
+        held = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
+        return np.asarray(held / np.sqrt(rows.shape[1]))
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Back to declared units.
@@ -168,16 +197,31 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
         X = np.asarray(X, dtype=float)
         return np.asarray(X * np.sqrt(X.shape[1]) * self.half_width_ + self.middle_)
 
+    def __sklearn_tags__(self) -> Tags:
+        """Let missing values pass declared bounds; none can be learnt from them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not isinstance(self.bounds, str)
+        return tags
+
     def _leak(self) -> str:
         return self.guarantee_.theorem if self.learnt_bounds_ else ""
 
 
+_AT_THE_EDGE = 1 + 1e-12  # rounding puts a bound itself this far outside
 _REASON = "bounds were learnt from the rows"
 _WARNING = (
     "the bounds of the features are learnt from the rows, so that no privacy guarantee holds of "
     "what is fitted to them; declare them from knowledge of the domain instead: "
     "PublicBoundsScaler(bounds={column: (low, high)})"
 )
+
+
+def _with_names(scaler: PublicBoundsScaler, X: Any, scaled: Any) -> Any:
+    """Return a DataFrame for a DataFrame: a plain array would lose which column is which."""
+    chosen = getattr(scaler, "_sklearn_output_config", {}).get("transform")
+    if chosen is not None or not isinstance(X, pd.DataFrame) or not isinstance(scaled, np.ndarray):
+        return scaled
+    return pd.DataFrame(scaled, index=X.index, columns=scaler.get_feature_names_out())
 
 
 def _learnt(rows: FloatArray) -> FloatArray:

@@ -46,6 +46,7 @@ def model(kind: Any = RashomonClassifier, **settings: Any) -> Any:
     return kind(n_draws=2, random_state=0, **settings)
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
     """Why there is no guarantee: the price of a draw counts on one record moving one row."""
     rows = np.linspace(-1, 1, 50)[:, None]
@@ -151,6 +152,7 @@ def test_the_mark_goes_through_joins(joined: Any, X: FloatArray, labels: FloatAr
     assert not fitted.guarantee_.holds
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 @learns
 def test_a_search_and_its_best_have_none_either(X: FloatArray, labels: FloatArray) -> None:
     pipe = Pipeline([("scale", PublicBoundsScaler("learn")), ("draw", model())])
@@ -284,6 +286,7 @@ def test_labels_that_are_found_are_said_to_be_public(X: FloatArray, labels: Floa
     assert "the labels that occur in y are public" not in declared.guarantee_.assumptions
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 def test_a_regressor_never_looks_for_the_range_of_its_targets(X: FloatArray) -> None:
     """Targets beyond the declared range are held at it: no value moves what the others became."""
     targets = np.clip(X[:, 0], -1, 1)

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
+from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import PublicBoundsScaler
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer.exceptions import RowsClippedWarning
+from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
 from rashomon_explorer.problem import clip_rows
 
 FloatArray = NDArray[np.float64]
@@ -19,9 +22,11 @@ FloatArray = NDArray[np.float64]
 ROWS = arrays(
     np.float64, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(-1e9, 1e9)
 )
+clips = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 RANGES = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda r: (r[0], r[0] + r[1]))
 
 
+@clips
 @given(ROWS, RANGES)
 def test_every_row_lies_in_the_unit_ball(rows: FloatArray, bounds: tuple[float, float]) -> None:
     scaled = PublicBoundsScaler(bounds).fit_transform(rows)
@@ -42,6 +47,7 @@ def test_rows_within_their_range_come_back(rows: FloatArray) -> None:
     assert np.allclose(scaler.inverse_transform(scaler.transform(rows)), rows, rtol=1e-9, atol=1e-3)
 
 
+@clips
 @given(ROWS)
 def test_values_beyond_their_range_are_held_at_it(rows: FloatArray) -> None:
     scaler = PublicBoundsScaler((-1, 1)).fit(rows)
@@ -65,9 +71,45 @@ def test_ranges_by_name_follow_the_columns() -> None:
 
 def test_names_are_kept() -> None:
     frame = pd.DataFrame({"age": [30.0], "debt": [1.0]})
-    scaler = PublicBoundsScaler((0, 100)).set_output(transform="pandas")
+    scaler = PublicBoundsScaler((0, 100))
     assert list(scaler.fit_transform(frame).columns) == ["age", "debt"]
     assert list(scaler.get_feature_names_out()) == ["age", "debt"]
+    assert type(scaler.fit_transform(frame.to_numpy())) is np.ndarray
+    assert type(scaler.set_output(transform="default").fit_transform(frame)) is np.ndarray
+
+
+def test_names_reach_the_models_through_a_pipeline_and_back_to_the_problem() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(20, 60, 200), "debt": rng.uniform(0, 9, 200)})
+    y = (frame["age"] > 40).astype(int)
+    bounds = {"age": (20, 60), "debt": (0, 9)}
+    pipe = make_pipeline(PublicBoundsScaler(bounds), RashomonClassifier(n_draws=2, random_state=0))
+    models = pipe.fit(frame, y)[-1].rashomon_set_
+    assert models.feature_names == ("age", "debt", "intercept")
+    assert list(pipe[-1].feature_names_in_) == ["age", "debt"]
+    problem = declared_problem(pipe, frame, y)
+    ranges = exact_coefficient_ranges(problem, 0.02)
+    assert list(ranges.index) == ["age", "debt", "intercept"]
+    alone = declared_problem(pipe[-1], pipe[:-1].transform(frame), y)
+    assert alone.minimum.value == problem.minimum.value
+
+
+def test_missing_values_pass_and_are_refused_after_the_charge() -> None:
+    rows = np.array([[np.nan, 2.0], [np.inf, 0.5], [0.5, -1.0]])
+    scaled = PublicBoundsScaler((-2, 2)).fit_transform(rows)
+    assert np.isnan(scaled[0, 0]) and np.isinf(scaled[1, 0])
+    assert np.allclose(scaled[2], [0.25 / math.sqrt(2), -0.5 / math.sqrt(2)])
+    with pytest.raises(ValueError, match="NaN"):
+        PublicBoundsScaler("learn").fit(rows)
+
+
+def test_clipping_is_said_above_one_row_in_a_hundred() -> None:
+    rows = np.zeros((200, 2))
+    rows[:2] = 5.0
+    PublicBoundsScaler((-1, 1)).fit_transform(rows)
+    rows[2] = 5.0
+    with pytest.warns(RowsClippedWarning, match="a value outside its declared bounds"):
+        PublicBoundsScaler((-1, 1)).fit_transform(rows)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRe
 # The checks feed rows of any length, which is what the warning is about.
 pytestmark = [
     pytest.mark.filterwarnings(
-        "ignore:more than 1 % of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
+        "ignore:more than 1 % of the:rashomon_explorer.exceptions.RowsClippedWarning"
     ),
     pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning"),
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
@@ -21,16 +22,16 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
 
     Parameters
     ----------
-    estimator : RashomonClassifier or RashomonRegressor
+    estimator : RashomonClassifier or RashomonRegressor, or a Pipeline that ends in one
         Fitted.
     X : array-like of shape (n_rows, n_features)
-        Rows it was fitted to.
+        Rows it was fitted to; a pipeline's steps prepare them as they did then.
     y : array-like of shape (n_rows,)
 
     Returns
     -------
     Problem
-        With the estimator's loss, ball, clipping and ridge.
+        With the estimator's loss, ball, clipping and ridge, and the names of its features.
 
     Raises
     ------
@@ -51,6 +52,8 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
     if not hasattr(estimator, "fit"):
         raise TypeError(f"estimator must be a fitted Rashomon estimator, got {estimator!r}")
     check_is_fitted(estimator)
+    if isinstance(estimator, Pipeline):
+        return declared_problem(estimator[-1], estimator[:-1].transform(X), y)
     models = getattr(estimator, "rashomon_set_", None)
     if not isinstance(models, RashomonSet):
         raise TypeError(
@@ -67,6 +70,8 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
         ridge=estimator.ridge,
     )
     _check_same(problem, models)
+    # Where the ranges look for the names of parameters; a problem itself knows of none.
+    vars(problem)["feature_names"] = models.feature_names[:-1]
     return problem
 
 
