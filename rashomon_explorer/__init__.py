@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 # A set's own `report` method is carried out by a room above it; this door knows every room.
+provide("preflight", lambda: import_module(f"{__name__}.samplers.preflight").preflight)
+provide("remedies", lambda: import_module(f"{__name__}.samplers.preflight").remedies)
 provide("curator_report", lambda: import_module(f"{__name__}.report").curator_report)
 provide("release_report", lambda: import_module(f"{__name__}.report").release_report)
 

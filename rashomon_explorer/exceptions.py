@@ -81,3 +81,7 @@ class RowsClippedWarning(UserWarning):
 
 class WeakGuaranteeWarning(UserWarning):
     """The public numbers promise so little that the draws may be useless, whatever the rows."""
+
+
+class HopelessDrawWarning(UserWarning):
+    """On simulated rows of this shape exact draws do not come: the price may buy nothing."""

@@ -11,11 +11,12 @@ from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
+from rashomon_explorer.shown import Fact, Shown
 
 FloatArray = NDArray[np.float64]
 
 
-class Problem:
+class Problem(Shown):
     """Empirical risk of K linear models at once, on rows clipped to a declared norm.
 
     L(θ) = (1/n) Σ ℓ(y_i, z_i·θ) + ½·ridge·‖θ‖² on ‖θ‖ ≤ radius or another domain, with z_i the
@@ -221,6 +222,18 @@ class Problem:
     def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
         """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
         return self._objective.loss.excess_bound(theta, whiten)
+
+    def _title(self) -> str:
+        return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"
+
+    def _facts(self) -> list[Fact]:
+        """Of public constants alone: the rows are not asked."""
+        return [
+            ("domain", str(self.domain)),
+            ("rows", f"‖x‖ ≤ {self.row_norm:g}{' and a constant 1' * self.intercept}"),
+            ("ridge", f"{self.ridge:g}"),
+            ("osc", f"{self.osc:.4g}"),
+        ]
 
     def _checked(self, theta: FloatArray) -> FloatArray:
         theta = np.asarray(theta, dtype=float)

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,11 +21,15 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from rashomon_explorer.privacy.weakness import said_elsewhere
 from tests.patience import until
 from tests.scheduling import ByFile, longest_first
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+HERE = Path(__file__).parent
+HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -33,12 +37,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     """Share the tests out by file, in the order in which they were collected."""
     config.option.loadscopereorder = False
     return ByFile(config, log)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let workers begin with what takes longest."""
-    if hasattr(config, "workerinput"):
-        longest_first(items)
 
 
 ANNOUNCEMENT = "Rashomon Explorer is at "
@@ -121,6 +119,31 @@ def start_dashboard() -> Iterator[Callable[..., RunningDashboard]]:
     for running in started:
         if running.process.poll() is None:
             running.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Plans that a module makes when it is imported are of small tables, too."""
+    with said_elsewhere():
+        return (yield)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with what takes longest, and most tests not hear of weak plans.
+
+    They are of small tables, which no budget suits. Doctests are what users copy, and hear it.
+    """
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+    quiet = pytest.mark.filterwarnings(
+        "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
+        "ignore::rashomon_explorer.exceptions.HopelessDrawWarning",
+    )
+    for item in items:
+        if HERE in item.path.parents and item.path.name not in HEAR_WARNINGS:
+            item.add_marker(quiet, append=False)
 
 
 def free_port() -> int:

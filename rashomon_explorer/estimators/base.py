@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -10,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,8 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -41,6 +43,7 @@ from rashomon_explorer.privacy import (
     plan_path,
 )
 from rashomon_explorer.privacy.same_table import recognise
+from rashomon_explorer.privacy.weakness import said_elsewhere
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -51,7 +54,7 @@ from rashomon_explorer.target import GibbsTarget
 FloatArray = NDArray[np.float64]
 
 
-class BaseRashomon(CallbackSupportMixin, BaseEstimator):
+class BaseRashomon(CallbackSupportMixin, ShowsFit):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
 
     _loss: ClassVar[str]
@@ -147,18 +150,20 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         elif self.sampler == "exact" and not to_ledger:
             # A ledger adds up by one rule, and on a grid bounded range alone is proved.
             make = partial(plan, certificate="best")
-        return make(
-            n_samples,
-            (n_features + 1) * loss.outputs,
-            self.psi,
-            loss=loss,
-            radius=self.radius,
-            row_norm=row_bound(self.row_norm, intercept=True),
-            ridge=self.ridge,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_draws=self.n_draws,
-        )
+        # The curator's uniform draws lie in the set, whatever the plan's law promises.
+        with said_elsewhere() if self.sampler == "hit_and_run" else nullcontext():
+            return make(
+                n_samples,
+                (n_features + 1) * loss.outputs,
+                self.psi,
+                loss=loss,
+                radius=self.radius,
+                row_norm=row_bound(self.row_norm, intercept=True),
+                ridge=self.ridge,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                n_draws=self.n_draws,
+            )
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         return Constants.of(
@@ -226,6 +231,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         leak = leak or learnt_before(self)
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
+        warn_if_hopeless(planned, self.sampler)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
@@ -299,7 +305,7 @@ class BaseRashomon(CallbackSupportMixin, BaseEstimator):
         return replace(sampler, patience=self.patience, spread=steepest * 2 * self.radius)
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
-        guarantee = sampler.guarantee(planned)
+        guarantee = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE

@@ -110,16 +110,16 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     --------
     >>> from rashomon_explorer import RashomonClassifier, load_dataset
     >>> data = load_dataset("lending")
-    >>> clf = RashomonClassifier(psi=0.02, epsilon=4.0, n_draws=20, random_state=0)
+    >>> clf = RashomonClassifier(epsilon=4.0, n_draws=10, row_norm=1.5, random_state=0)
     >>> clf = clf.fit(data.X, data.y)
     >>> clf.rashomon_set_.coef.shape
-    (20, 11)
+    (10, 11)
     >>> clf.guarantee_.epsilon(delta=1e-6) <= 4.0
     True
 
     Three classes, declared:
 
-    >>> clf = RashomonClassifier(epsilon=50.0, classes=["low", "mid", "high"], random_state=0)
+    >>> clf = RashomonClassifier(epsilon=500.0, classes=["low", "mid", "high"], random_state=0)
     >>> X, y = [[0.9], [0.0], [-0.9]] * 60, ["high", "mid", "low"] * 60
     >>> clf.fit(X, y).predict_proba(X).shape, clf.rashomon_set_.parameter_names
     ((180, 3), ('low: x0', 'low: intercept', 'mid: x0', 'mid: intercept'))

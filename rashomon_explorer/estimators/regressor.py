@@ -82,7 +82,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
     >>> from sklearn.pipeline import make_pipeline
     >>> from rashomon_explorer import PublicBoundsScaler, RashomonRegressor, load_dataset
     >>> data = load_dataset("diabetes")
-    >>> reg = RashomonRegressor(epsilon=8.0, target_bounds=data.target_bounds, random_state=0)
+    >>> reg = RashomonRegressor(epsilon=1e3, target_bounds=data.target_bounds, random_state=0)
     >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
     >>> reg.rashomon_set_.coef.shape
     (20, 11)

@@ -5,8 +5,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, Plan
+from rashomon_explorer.privacy.pricing import price
 from rashomon_explorer.privacy.totals import ROUNDING, Totals
+
+_HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,28 @@ class Account:
     def after(self, guarantee: Guarantee) -> float:
         """Return the total ε once `guarantee` is charged too."""
         return self.totals.plus(guarantee).epsilon(self.delta)
+
+    def adds(self, guarantee: Guarantee) -> float:
+        """Return what charging `guarantee` adds to the total: its price, by the ledger's rule.
+
+        The first charge adds what it costs by itself, a later one less: ledgers add up squares.
+        """
+        after = self.after(guarantee)
+        return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
+
+    def affordable(self, plan: Plan) -> float:
+        """Return the largest ε of as many draws that the budget still allows, 0 if of none.
+
+        It is the ε to set: what such draws cost by themselves, at the plan's δ.
+        """
+        low, high = 0.0, plan.eta
+        if not math.isfinite(high):
+            return 0.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            one = price(middle, plan.n_draws, ledger=True)
+            low, high = (middle, high) if self.affords(one) else (low, middle)
+        return price(low, plan.n_draws, ledger=True).epsilon(plan.delta)
 
     def affords(self, guarantee: Guarantee) -> bool:
         """Return whether the budget allows `guarantee`, up to rounding."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from rashomon_explorer.privacy.weakness import said_elsewhere
 from rashomon_explorer.rashomon_set import RashomonSet
 
 
@@ -68,7 +69,8 @@ class DrawJob:
         try:
             self.estimator.set_callbacks(watcher)
             try:
-                self.estimator.fit(*self._rows)
+                with said_elsewhere():  # by the page, before the button was pressed
+                    self.estimator.fit(*self._rows)
             finally:
                 self.estimator.set_callbacks()
             self.latest = self.estimator.rashomon_set_

@@ -6,6 +6,7 @@ from typing import Any
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.text import number, plural, price, what_is_left
 from rashomon_explorer.privacy import Plan
@@ -24,10 +25,8 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
-        f"This draw would bring the total to {price(account.after(plan.guarantee))}, past the "
-        f"budget of {price(account.budget)} at δ = {number(account.delta)}. "
-        f"ε = {what_is_left(account.left)} is left. Nothing was drawn and nothing was spent: "
-        "lower ε or the number of draws."
+        f"The budget is {price(account.budget)} at δ = {number(account.delta)}. "
+        f"{Offer(plan, account).remedy} Nothing was drawn and nothing was spent."
     )
 
 

@@ -24,6 +24,7 @@ from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan, no_guarantee
+from rashomon_explorer.privacy.weakness import said_elsewhere
 from rashomon_explorer.rashomon_set import RashomonSet
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
@@ -246,7 +247,8 @@ class Session:
         to_charge = None if state.data.bounds_learnt else self._ledger_path
         estimator = self.make_estimator(ledger=to_charge)
         state.constants = estimator.constants(*state.data.X.shape)
-        state.plan = estimator.plan(*state.data.X.shape)
+        with said_elsewhere():  # by the panels, while a slider moves
+            state.plan = estimator.plan(*state.data.X.shape)
         return state.plan
 
     def refresh_account(self) -> Account | None:
@@ -289,7 +291,8 @@ class Session:
         if state.data is None:
             raise DataError(_NO_DATA)
         estimator = self.make_estimator(ledger=self._open_ledger())
-        plan = estimator.plan(*state.data.X.shape)
+        with said_elsewhere():
+            plan = estimator.plan(*state.data.X.shape)
         account = self.refresh_account()
         if not state.data.bounds_learnt and account is not None:
             refuse_past_budget(account, plan)

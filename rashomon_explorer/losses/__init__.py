@@ -5,6 +5,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from rashomon_explorer.losses.absolute import AbsoluteLoss
 from rashomon_explorer.losses.base import EmpiricalLoss, ExcessBound, Loss
 from rashomon_explorer.losses.hinge import HingeLoss
@@ -21,6 +23,9 @@ ALL_LOSSES: dict[str, Callable[[], Loss]] = {
     "absolute": AbsoluteLoss,
     "softmax": SoftmaxLoss,
 }
+
+
+_FAR = 1e6  # a target beyond every declared bound
 
 
 def get_loss(loss: str | Loss) -> Loss:
@@ -52,6 +57,28 @@ def get_loss(loss: str | Loss) -> Loss:
     return loss
 
 
+def loss_of_zeros(loss: Loss) -> float:
+    """Largest mean loss that the model of zeros has on any rows: what can be had without data.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Returns
+    -------
+    float
+        Targets without labels are clipped to the loss's bound.
+
+    Examples
+    --------
+    >>> round(loss_of_zeros(get_loss("logistic")), 4), loss_of_zeros(get_loss("squared"))
+    (0.6931, 0.5)
+    """
+    nothing, row = np.zeros((loss.outputs, 1)), np.ones((1, 1))
+    targets = loss.labels if loss.labels is not None else (-_FAR, _FAR)
+    return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
+
+
 __all__ = [
     "ALL_LOSSES",
     "LOSSES",
@@ -65,4 +92,5 @@ __all__ = [
     "SoftmaxLoss",
     "SquaredLoss",
     "get_loss",
+    "loss_of_zeros",
 ]

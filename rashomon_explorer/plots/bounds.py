@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.bounds import ExcessLaw, convex_law, quadratic_law
 from rashomon_explorer.plots._checks import need_as_drawn, need_curator
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -16,7 +17,6 @@ from rashomon_explorer.plots.theme import (
     GREY,
     SKY,
     VERMILLION,
-    curator_band,
     new_figure,
 )
 from rashomon_explorer.privacy import Plan
@@ -69,7 +69,7 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
     if len(excess):
         _add_marks(figure, "measured", rashomon_set.hit_rate, float(excess.mean()), promise.psi)
     _finish(figure, promise, end)
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def plot_promise(planned: Plan) -> go.Figure:

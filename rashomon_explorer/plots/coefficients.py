@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
+from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
 from rashomon_explorer.plots.text import number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
@@ -16,7 +17,6 @@ from rashomon_explorer.plots.theme import (
     PURPLE,
     VERMILLION,
     add_band,
-    curator_band,
     new_figure,
 )
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -96,7 +96,7 @@ def plot_coefficients(
         },
         hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",
     )
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def plot_released_coefficients(
@@ -149,7 +149,9 @@ def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     """
     delta = released.plan.delta
     paid = price(released.guarantee.epsilon(delta), delta)
-    return add_band(figure, "release", f"released: paid with {paid}")
+    doubt = doubt_of(released)
+    told = f"released: paid with {paid}"
+    return add_band(figure, "release", f"{told} · {doubt}" if doubt else told)
 
 
 def feature_index(names: Sequence[str], name: str) -> int:

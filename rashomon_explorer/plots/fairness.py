@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import FairnessAudit
 from rashomon_explorer.plots._checks import shown_points
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -18,7 +19,6 @@ from rashomon_explorer.plots.theme import (
     PURPLE,
     SKY,
     VERMILLION,
-    curator_band,
     new_figure,
 )
 
@@ -79,7 +79,7 @@ def plot_frontier(
         dragmode="select",
         uirevision=f"{gap},{by}",
     )
-    return curator_band(figure, guaranteed=audit.models.guarantee.holds)
+    return models_band(figure, audit.models)
 
 
 def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) -> go.Figure:
@@ -134,7 +134,7 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
             "showgrid": False,
         },
     )
-    return curator_band(figure, guaranteed=audit.models.guarantee.holds)
+    return models_band(figure, audit.models)
 
 
 def _need_audit(given: object, plot: str) -> FairnessAudit:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
 from rashomon_explorer.measures.importance.features import COLUMNS, Features
 from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
@@ -98,7 +99,7 @@ def plot_importance_cloud(
     figure = new_figure(_CLOUD, told, height=480)
     figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Figure:

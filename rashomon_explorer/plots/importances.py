@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import importance_cloud, importance_spread
 from rashomon_explorer.measures.importance.features import Features
 from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import counted, nobody_inside
 from rashomon_explorer.plots.range_bars import range_bars, ring
-from rashomon_explorer.plots.theme import curator_band
 from rashomon_explorer.rashomon_set import RashomonSet
 
 MOST_ROWS = 2_000
@@ -136,4 +136,4 @@ def plot_importance(
     unit = "loss increase when shuffled"
     figure = range_bars(table, _TITLE, unit, kept.words, read, over=kept.span)
     ring(figure, table, values.to_numpy()[kept.highlighted(highlight)])
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)

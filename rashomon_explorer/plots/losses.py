@@ -6,8 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.plots._checks import need_curator, shown_points
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, number, percent
-from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, VERMILLION, curator_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _GOLDEN = 0.618033988749895
@@ -95,7 +96,7 @@ def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> 
         bargap=0.06,
         showlegend=False,
     )
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def _found(rashomon_set: RashomonSet, note: str) -> str:

@@ -18,6 +18,7 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.checks import only_labels
 from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import Counted, counted, need_inside, nobody_inside
 from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import (
@@ -25,7 +26,6 @@ from rashomon_explorer.plots.theme import (
     CATEGORIES,
     GREY,
     VERMILLION,
-    curator_band,
     new_figure,
 )
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -228,7 +228,7 @@ def plot_people(
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.range_bars import MOST_FEATURES
 from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, curator_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST_DOTS = 4_000
@@ -74,7 +75,7 @@ def plot_ranges(
     _dots(figure, drawn[inside][:, order])
     _best(figure, kept)
     _axes(figure, shown, unit)
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def _told(table: pd.DataFrame, inside: NDArray[np.bool_]) -> str:

@@ -59,7 +59,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     for row, answer in enumerate(released.answers, start=1):
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
-    return add_band(figure, "release", f"released: paid with {released.price}{seed}")
+    doubt = " · draws may be far outside the set" if released.doubt else ""
+    return add_band(figure, "release", f"released: paid with {released.price}{seed}{doubt}")
 
 
 def _interval(low: float, high: float) -> str:

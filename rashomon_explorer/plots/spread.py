@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots._checks import need_curator, need_release
+from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.coefficients import paid_band
 from rashomon_explorer.plots.counted import counted, nobody_inside, of_all_draws
 from rashomon_explorer.plots.range_bars import range_bars, ring
-from rashomon_explorer.plots.theme import curator_band
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 _TITLE = "How far each coefficient can move"
@@ -46,7 +46,7 @@ def plot_coefficient_spread(
     table = coefficient_spread(kept.models)
     figure = _coefficient_ranges(table, kept.words, over=kept.span)
     ring(figure, table, np.asarray(kept.models.coef)[kept.highlighted(highlight)])
-    return curator_band(figure, guaranteed=rashomon_set.guarantee.holds)
+    return models_band(figure, rashomon_set)
 
 
 def plot_released_spread(released: ReleasedSet) -> go.Figure:

@@ -1,22 +1,21 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
-import math
-
-from rashomon_explorer.privacy.hit_rate import beta_for_hit_rate
+from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.privacy.path_planner import PathPlan
 from rashomon_explorer.privacy.planner import Plan
-from rashomon_explorer.privacy.pricing import affordable_draws, price
 from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_up
+from rashomon_explorer.privacy.wishes import wishes
 
-_WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
 
-
-def explain(planned: Plan) -> str:
+def explain(planned: Plan, *, feasibility: bool = False) -> str:
     """Say in words what a plan buys, why no more, and what would change it; reads no row.
 
     Parameters
     ----------
     planned : Plan
+    feasibility : bool, default=False
+        Whether to try the exact sampler on simulated rows of this shape, and say how long real
+        draws may take, or what would let them come; it takes up to a few seconds.
 
     Returns
     -------
@@ -34,13 +33,14 @@ makes a draw 0.3829-bounded-range.
     At least 66 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
 say: that follows from p = 11 and βψ alone.
     The loss of a draw exceeds the least by at most 0.01918 on average.
-    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, or \
-ψ = 0.03372.
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
+ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
     """
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
     lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
-    return "\n".join([*lines, *_wishes(planned)])
+    lines += [*wishes(planned, ridge=True), *([_feasible(planned)] if feasibility else [])]
+    return "\n".join(line for line in lines if line)
 
 
 def _cost(planned: Plan) -> str:
@@ -83,30 +83,20 @@ def _hits(planned: Plan) -> str:
 
 
 def _excess(planned: Plan) -> str:
+    bound = f"The loss of a draw exceeds the least by at most {rounded_up(planned.excess_bound)}"
+    if planned.psi > 0 or planned.zero_loss is None:
+        return f"{bound} on average."
     return (
-        "The loss of a draw exceeds the least by at most "
-        f"{rounded_up(planned.excess_bound)} on average."
+        f"{bound} on average; that of a model of zeros is at most {rounded_up(planned.zero_loss)}."
     )
 
 
-def _wishes(planned: Plan) -> list[str]:
-    """Say what the next better hit rate would take, one thing changed at a time."""
-    wanted = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
-    if wanted is None or planned.psi == 0:
-        return []
-    beta = beta_for_hit_rate(planned.p, planned.psi, wanted)
-    colder = beta / planned.beta
-    if planned.certificate != "oscillation":
-        return [f"For {wanted:.0%} it takes a β of {beta:,.0f}.".replace("%", " %")]
-    eta = planned.eta * colder
-    cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
-    fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
-    ways = [f"ε = {rounded_up(cost)} for as many draws"]
-    if 0 < fewer < planned.n_draws:
-        ways.append(f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε")
-    ways.append(f"{math.ceil(planned.n * colder):,} rows")
-    ways.append(f"or ψ = {rounded_up(planned.psi * colder)}")
-    return [f"For {100 * wanted:.0f} % it takes {', '.join(ways)}."]
+def _feasible(planned: Plan) -> str:
+    found = planned.feasibility()
+    if found is None:
+        return ""
+    ways = "" if found.likely else f" {carry_out('remedies', planned)}"
+    return f"{found.in_words}{ways}"
 
 
 def _steps(planned: PathPlan) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
-from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.privacy.renyi import (
     bounded_range_renyi,
     check_curve,
@@ -29,12 +29,14 @@ from rashomon_explorer.privacy.tradeoff import (
     from_dict,
 )
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
+from rashomon_explorer.shown import Fact, Shown
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
+_SEEDED = "drawn with a known seed: reproducible, not private"
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(Shown):
     """What one mechanism, or several composed, reveal about one record.
 
     Several notions may hold at once; ``epsilon`` and ``delta`` use the best. Adjacency is
@@ -68,6 +70,9 @@ class Guarantee:
     orders : tuple of (float, float), default=()
         Orders a > 1, increasing, and D_a of Rényi DP in both directions, where it is known only
         there; see :func:`~rashomon_explorer.privacy.rdp`.
+    asked : tuple of (float, float), optional
+        The (ε, δ) that was asked for, to be named first. It claims nothing by itself, is no part
+        of what makes two guarantees equal, and is lost where guarantees are composed.
 
     Raises
     ------
@@ -95,6 +100,7 @@ class Guarantee:
     seeded: bool = False
     curve: TradeOff | None = None
     orders: tuple[tuple[float, float], ...] = ()
+    asked: tuple[float, float] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse numbers that would give budget back, or that no comparison refuses."""
@@ -281,11 +287,13 @@ class Guarantee:
             for key, value in asdict(replace(self, curve=None)).items()
         }
         # Left out where there is none, so that a guarantee without them reads as it always did.
-        del values["curve"], values["orders"]
+        del values["curve"], values["orders"], values["asked"]
         if self.curve is not None:
             values["curve"] = self.curve.to_dict()
         if self.orders:
             values["orders"] = [list(pair) for pair in self.orders]
+        if self.asked is not None:
+            values["asked"] = list(self.asked)
         return values
 
     @classmethod
@@ -295,13 +303,27 @@ class Guarantee:
         if plain.get("curve") is not None:
             plain["curve"] = from_dict(plain["curve"])
         plain["orders"] = tuple((order, known) for order, known in plain.get("orders", ()))
+        if plain.get("asked") is not None:
+            plain["asked"] = tuple(plain["asked"])
         return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
 
     def __str__(self) -> str:
         if not self.holds:
             return f"no guarantee: {self.theorem}"
-        seed = "; drawn with a known seed: reproducible, not private" if self.seeded else ""
-        return f"{numbers_of(self)}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        seed = f"; {_SEEDED}" if self.seeded else ""
+        paid = asked_for(self)
+        said = f"{paid} ({numbers_of(self)})" if paid else numbers_of(self)
+        return f"{said}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+
+    def _title(self) -> str:
+        return f"Guarantee: {asked_for(self) or numbers_of(self)}" if self.holds else "No guarantee"
+
+    def _facts(self) -> list[Fact]:
+        if not self.holds:
+            return [("why", self.theorem)]
+        facts = [("proved", numbers_of(self)), ("by", self.theorem)]
+        facts += [("if" if k == 0 else "", known) for k, known in enumerate(self.assumptions)]
+        return facts + [("but", _SEEDED)] * self.seeded
 
 
 def pure(epsilon: float) -> Guarantee:

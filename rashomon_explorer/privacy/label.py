@@ -8,6 +8,8 @@ from rashomon_explorer.privacy.rounding import rounded_up
 if TYPE_CHECKING:
     from rashomon_explorer.privacy.guarantee import Guarantee
 
+_HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
+
 
 def numbers_of(guarantee: "Guarantee") -> str:
     """Say what holds, in numbers that are rounded up.
@@ -22,6 +24,49 @@ def numbers_of(guarantee: "Guarantee") -> str:
     if guarantee.curve is None:
         return said
     return f"{said} with a sharper trade-off" if said else "f-DP"
+
+
+def asked_for(guarantee: "Guarantee") -> str:
+    """Say what was asked for, if anything was and no less holds; empty otherwise.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from rashomon_explorer.privacy import pure
+    >>> asked_for(replace(pure(0.5), asked=(0.5, 1e-6))), asked_for(pure(0.5))
+    ('ε = 0.5 at δ = 1e-6', '')
+    >>> asked_for(replace(pure(0.5), asked=(0.4, 1e-6)))
+    ''
+    """
+    if guarantee.asked is None:
+        return ""
+    epsilon, delta = guarantee.asked
+    if not guarantee.epsilon(delta) <= epsilon * (1 + _HAIR):
+        return ""
+    return price_of(epsilon, delta)
+
+
+def price_of(epsilon: float, delta: float) -> str:
+    """ε rounded up and, above 0, δ.
+
+    Examples
+    --------
+    >>> price_of(4.0, 1e-6), price_of(0.12341, 0.0)
+    ('ε = 4 at δ = 1e-6', 'ε = 0.1235')
+    """
+    return f"ε = {rounded_up(epsilon)}" + (f" at δ = {short(delta)}" if delta > 0 else "")
+
+
+def short(value: float) -> str:
+    """Write a number rounded up, without the zeros of its exponent.
+
+    Examples
+    --------
+    >>> short(1e-06), short(0.02), short(2.5e7)
+    ('1e-6', '0.02', '2.5e7')
+    """
+    mantissa, e, power = rounded_up(value).partition("e")
+    return f"{mantissa}e{int(power)}" if e else mantissa
 
 
 def _numbers(guarantee: "Guarantee") -> str:

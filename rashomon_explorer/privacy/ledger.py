@@ -12,6 +12,7 @@ from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.extending import check_extendable, rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.privacy.ledger_file import (
     bring_up_to_date,
     create_file,
@@ -33,11 +34,12 @@ from rashomon_explorer.privacy.ledger_schema import (
 )
 from rashomon_explorer.privacy.rounding import left_text, rounded_up
 from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.shown import Fact, Shown
 
 Budget = tuple[float, float]
 
 
-class Ledger:
+class Ledger(Shown):
     """Privacy budget of one data set and every charge against it, in an SQLite file.
 
     Reserve, start, commit: a charge is written and refused or accepted in one transaction before
@@ -272,6 +274,25 @@ class Ledger:
             number = insert_charge(connection, totals, guarantee, note, parameters)
         return Charge(number, self._mark, self.path)
 
+    def _title(self) -> str:
+        return f"Ledger {self.path.name}"
+
+    def _facts(self) -> list[Fact]:
+        """Read from the file as it is now; a ledger that cannot be read says so."""
+        try:
+            budget, totals = self._standing()
+        except LedgerError as error:
+            return [("unreadable", str(error))]
+        if budget is None:
+            return [("budget", "none: it records and refuses nothing"), _charges(totals)]
+        spent = totals.epsilon(budget[1])
+        return [
+            ("budget", price_of(*budget)),
+            ("spent", f"ε = {rounded_up(spent)}"),
+            ("left", f"ε = {left_text(budget[0] - spent)}"),
+            _charges(totals),
+        ]
+
     def check(self) -> None:
         """Compare the running totals with the sum over all entries, which must be equal.
 
@@ -331,6 +352,10 @@ class Ledger:
         with reading(self.path) as connection:
             connection.execute("BEGIN")
             return read_budget(connection), read_totals(connection)
+
+
+def _charges(totals: Totals) -> Fact:
+    return "charges", f"{totals.live:,}"
 
 
 def _checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:

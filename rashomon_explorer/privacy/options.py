@@ -14,6 +14,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee, compose
 from rashomon_explorer.privacy.narrowing import plan_perturbed
 from rashomon_explorer.privacy.path_planner import plan_path
 from rashomon_explorer.privacy.planner import plan
+from rashomon_explorer.privacy.weakness import said_elsewhere
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -134,7 +135,8 @@ def plan_options(
     """
     # The bounds are checked by the first plan, which every budget allows.
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws)
-    options = [option(request) for option in OPTIONS.values()]
+    with said_elsewhere():  # a table of hit rates needs no warning of each
+        options = [option(request) for option in OPTIONS.values()]
     return tuple(sorted(options, key=_rank))
 
 
@@ -190,7 +192,8 @@ def pareto_table(
     for epsilon in epsilons:
         for count in n_draws:
             request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
-            found = (option(request) for option in OPTIONS.values())
+            with said_elsewhere():
+                found = [option(request) for option in OPTIONS.values()]
             bought += [(request, option) for option in found if option.applies]
     qualities = [_qualities(one) for one in bought]
     front = [not any(_beats(other, own) for other in qualities) for own in qualities]

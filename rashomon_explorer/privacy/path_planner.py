@@ -1,17 +1,19 @@
 """From a budget to a noisy path: temperature, step and time, without reading a row."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rashomon_explorer.constants import Constants, check_count
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.narrowing import data_slope
 from rashomon_explorer.privacy.path import path_guarantee
 from rashomon_explorer.privacy.planner import Plan
 from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
+from rashomon_explorer.privacy.weakness import warn_if_weak
 from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.shown import Fact
 from rashomon_explorer.threshold import NoThreshold, SmoothThreshold, Threshold
 
 _WIDTHS = range(-3, 12)  # powers of 2, times ψ
@@ -19,7 +21,7 @@ _WORTHWHILE = 0.1  # share of p/β that the step's error may add before more ste
 _SAFE = 1 - 1e-9  # of the time: what is charged must not pass the budget by an ulp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PathPlan(Plan):
     """What a budget buys of noisy gradient chains, known before the rows are touched.
 
@@ -47,6 +49,10 @@ class PathPlan(Plan):
     def threshold(self) -> Threshold:
         """Smooth, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()
+
+    def _facts(self) -> list[Fact]:
+        steps = f"{self.n_steps:,} of h = {self.step_size:.3g}"
+        return [*super()._facts(), ("steps", steps)]
 
 
 def plan_path(
@@ -113,6 +119,11 @@ def plan_path(
     ValueError
         If a parameter is out of range, ψ = 0 has a width, or the loss has kinks.
 
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the excess bound is no better than the loss of the model of zeros.
+
     Examples
     --------
     >>> bought = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
@@ -137,7 +148,7 @@ def plan_path(
         (_Path.of(constants, psi, s, radius, mu, n_draws, max_steps) for s in widths),
         key=lambda path: path.excess,
     )
-    return PathPlan(
+    planned = PathPlan(
         n=n,
         p=p,
         psi=psi,
@@ -150,12 +161,15 @@ def plan_path(
         oscillation=constants.priced_osc,
         hit_rate_bound=0.0,
         excess_bound=path.excess,
-        guarantee=path_guarantee(
-            beta=path.beta,
-            sensitivity=path.sensitivity,
-            step_size=path.step_size,
-            n_steps=path.n_steps,
-            n_chains=n_draws,
+        guarantee=replace(
+            path_guarantee(
+                beta=path.beta,
+                sensitivity=path.sensitivity,
+                step_size=path.step_size,
+                n_steps=path.n_steps,
+                n_chains=n_draws,
+            ),
+            asked=(epsilon, delta),
         ),
         width=path.width,
         sensitivity=path.sensitivity,
@@ -163,7 +177,14 @@ def plan_path(
         n_steps=path.n_steps,
         certificate="path",
         ledger=ledger,
+        radius=float(radius),
+        row_norm=float(row_norm),
+        ridge=float(ridge),
+        outputs=loss.outputs,
+        zero_loss=loss_of_zeros(loss),
     )
+    warn_if_weak(planned, "this plan")
+    return planned
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """From a budget to a temperature, or from a wish to a budget, without reading a row."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.hooks import carry_out
+from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.privacy.certificates.law import check_draws
 from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -13,15 +15,18 @@ from rashomon_explorer.privacy.hit_rate import (
     guaranteed_hit_rate,
     sharp_excess_bound,
 )
+from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.privacy.pricing import PriceList, affordable_eta, price
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_up
+from rashomon_explorer.privacy.weakness import has_hit_rate, warn_if_weak, weakness
+from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.threshold import Threshold, get_threshold
 
 __all__ = ["Plan", "affordable_eta", "plan"]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """What a budget buys, known before the rows are touched.
 
     Parameters
@@ -54,6 +59,15 @@ class Plan:
     ledger : bool, default=False
         Whether the price is what a ledger charges, whose rule holds for charges that follow from
         earlier results, or what this one batch of draws costs by itself.
+    radius, row_norm : float, optional
+        The ball of models and the bound of a whole row that were planned for; None where a plan
+        was not made from them.
+    ridge : float, default=0.0
+        Strong convexity added.
+    outputs : int, default=1
+        Scores a row has.
+    zero_loss : float, optional
+        What the loss of the model of zeros is at most: a promise that is no better is none.
     """
 
     n: int
@@ -71,6 +85,11 @@ class Plan:
     guarantee: Guarantee
     certificate: str = field(default="oscillation", kw_only=True)
     ledger: bool = field(default=False, kw_only=True)
+    radius: float | None = field(default=None, kw_only=True)
+    row_norm: float | None = field(default=None, kw_only=True)
+    ridge: float = field(default=0.0, kw_only=True)
+    outputs: int = field(default=1, kw_only=True)
+    zero_loss: float | None = field(default=None, kw_only=True)
 
     @property
     def threshold(self) -> Threshold:
@@ -98,6 +117,36 @@ class Plan:
         """
         total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
         return total, guaranteed_hit_rate(self.p, eta / self.oscillation, self.psi)
+
+    def feasibility(self) -> Any:
+        """Predict from simulated rows how long exact draws will take, or that they will not come.
+
+        Returns
+        -------
+        Feasibility or None
+            See :func:`rashomon_explorer.samplers.preflight.preflight`; None for a path, which
+            always ends, and for a plan that does not say what it was made from.
+
+        Examples
+        --------
+        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+        >>> bought.feasibility().likely
+        True
+        """
+        return carry_out("preflight", self)
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
+
+    def _facts(self) -> list[Fact]:
+        hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
+        facts = [
+            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
+            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
+            ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
+            ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
+        ]
+        return facts + [("but", weakness(self))] * bool(weakness(self))
 
 
 def plan(
@@ -164,6 +213,12 @@ def plan(
         If a parameter is out of range, not two of the three are given, one draw with the wanted
         hit rate is past the budget, or a ledger is to take another certificate's (ε, δ).
 
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If ``epsilon`` buys a guaranteed hit rate below .2, or, with ψ = 0, no better loss than
+        that of the model of zeros; with what would buy more.
+
     Examples
     --------
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
@@ -186,12 +241,14 @@ def plan(
     prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
     beta, draws = _settled(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
-    return Plan(
+    paid = guarantee.epsilon(delta) if epsilon is None else epsilon
+    kind = get_loss(loss)
+    planned = Plan(
         n=n,
         p=p,
         psi=psi,
-        loss=get_loss(loss).name,
-        epsilon=guarantee.epsilon(delta) if epsilon is None else epsilon,
+        loss=kind.name,
+        epsilon=paid,
         delta=delta,
         n_draws=draws,
         eta=beta * constants.priced_osc,
@@ -199,10 +256,27 @@ def plan(
         oscillation=constants.priced_osc,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
         excess_bound=sharp_excess_bound(p, beta, psi),
-        guarantee=guarantee,
+        guarantee=replace(guarantee, asked=(paid, delta)),
         certificate=name,
         ledger=ledger,
+        radius=float(radius),
+        row_norm=float(row_norm),
+        ridge=float(ridge),
+        outputs=kind.outputs,
+        zero_loss=loss_of_zeros(kind),
     )
+    if hit_rate is None:  # whoever names a hit rate knows how small it is
+        warn_if_weak(planned, "this plan")
+    return planned
+
+
+def _draws(planned: Plan) -> str:
+    kind = "chain" if planned.certificate == "path" else "draw"
+    return f"{planned.n_draws:,} {kind}{'' if planned.n_draws == 1 else 's'}"
+
+
+def _rule(planned: Plan) -> str:
+    return f"{planned.certificate}{', as a ledger adds it up' if planned.ledger else ''}"
 
 
 def _settled(

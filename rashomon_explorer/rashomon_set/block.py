@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.privacy.rounding import hit_rate_text
+from rashomon_explorer.privacy.weakness import has_hit_rate
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
 from rashomon_explorer.rashomon_set.selection import Selection
+from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:
     from rashomon_explorer.rashomon_set.sklearn_models import LinearModel
@@ -129,6 +132,13 @@ class ModelBlock(Selection):
     def n_classes(self) -> int:
         """Classes that the models tell apart; 0 for a regression."""
         return self.outputs + 1 if self.task == "classification" else 0
+
+    def _facts(self) -> list[Fact]:
+        """With what the plan promises of draws none of which were chosen out."""
+        planned = self.plan
+        promised = self.as_drawn and self.guarantee.holds and has_hit_rate(planned)
+        hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} promised"
+        return [("hit rate", hits)] * promised + super()._facts()
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -256,7 +266,7 @@ class ModelBlock(Selection):
         --------
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> model = models.to_sklearn(2)
         >>> bool(np.allclose(model.predict_proba([[7.0]])[0, 1], models.scores([[7.0]])[2, 0]))
         True

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.rashomon_set.arrays import places_of_mask
 from rashomon_explorer.rashomon_set.selection import Selection
+from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:
     from rashomon_explorer.privacy import Guarantee, Plan
@@ -41,6 +42,16 @@ class CuratorSet(Selection):
         @property
         def least(self) -> float:
             """Loss from which ``excess`` is counted."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the curator should know of the set, in sentences.  Read from private rows."""
+        return ()
+
+    def _facts(self) -> list[Fact]:
+        found = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
+        inside = f"{found} inside ψ (not private)"
+        return [*super()._facts(), ("curator", inside), *(("curator", said) for said in self.notes)]
 
     @property
     def excess(self) -> FloatArray:
@@ -165,7 +176,7 @@ class CuratorSet(Selection):
         >>> import tempfile
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     models.report(folder + "/card.html", X, y, interactive=False).name
         'card.html'

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.weakness import warn_if_weak
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.block import ModelBlock
 from rashomon_explorer.rashomon_set.curator import CuratorSet
@@ -43,7 +44,7 @@ class RashomonSet(ModelBlock, CuratorSet):
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> models.coef.shape, models.feature_names
     ((5, 2), ('x0', 'intercept'))
     >>> models.release().hit_rate
@@ -81,6 +82,27 @@ class RashomonSet(ModelBlock, CuratorSet):
         """Rashomon threshold, in units of the loss."""
         return self.plan.psi if self.narrowed is None else self.narrowed
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether the ball holds the best model back, and what to try.  Read from private rows.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 500, [1, 1, 0, 0] * 500
+        >>> fit = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
+        >>> [note.split(":")[0] for note in fit.rashomon_set_.notes]
+        ['the radius binds']
+        """
+        radius = self.plan.radius
+        if radius is None or not self.minimum.on_boundary:
+            return ()
+        return (
+            f"the radius binds: the best model lies on the sphere ‖θ‖ = {radius:g}, and better "
+            f"ones may lie beyond; try radius={2 * radius:g}, at which the same price buys at "
+            "most half of β: plan it first",
+        )
+
     def best_scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of the certified best model, as in :meth:`scores` without the first axis."""
         return np.asarray(self._scores(self.best[None, :], X)[0])
@@ -111,7 +133,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         --------
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=6, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=6, epsilon=80.0).fit(X, y).rashomon_set_
         >>> tree = models.to_arviz()
         >>> dict(tree["posterior"].sizes), tree.attrs["view"]
         ({'chain': 1, 'draw': 6, 'parameter': 2}, 'curator: not private')
@@ -147,9 +169,16 @@ class RashomonSet(ModelBlock, CuratorSet):
         ------
         CuratorOnlyError
             If the draws carry no guarantee.
+
+        Warns
+        -----
+        WeakGuaranteeWarning
+            If their plan promised so little that they may be useless.
         """
         if not self.guarantee.holds:
             raise CuratorOnlyError(f"these draws cannot be released: {self.guarantee}")
+        if self.as_drawn:
+            warn_if_weak(self.plan, "this release")
         return ReleasedSet(
             coef=self.coef,
             feature_names=self.feature_names,

@@ -181,7 +181,8 @@ def _plan(plan: Plan) -> Values:
 
 def _plan_again(values: Values) -> Plan:
     kind = _PLANS[values["type"]]
-    plain = {field.name: values[field.name] for field in fields(kind)}
+    # A file of an older version does not have the fields that came later.
+    plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
     numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
     return kind(**(numbers | {"guarantee": _guarantee_again(values["guarantee"])}))
 

@@ -23,6 +23,7 @@ CURATOR_ONLY = frozenset(
         "inside",
         "intersect",
         "narrowed",
+        "notes",
         "to_arviz",
     }
 )
@@ -75,7 +76,7 @@ class ReleasedSet(ModelBlock):
         >>> import tempfile
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     models.release().report(folder + "/card.html", interactive=False).name
         'card.html'

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee, no_guarantee
-from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.rashomon_set.arrays import (
     Places,
     check_count,
@@ -17,11 +17,12 @@ from rashomon_explorer.rashomon_set.arrays import (
     places_of_mask,
 )
 from rashomon_explorer.rashomon_set.links import likeliest
+from rashomon_explorer.shown import Fact, Shown
 
 FloatArray = NDArray[np.float64]
 
 
-class Selection:
+class Selection(Shown):
     """What every set can do with its models.  Nothing is changed: each method returns a new set.
 
     A choice that looks at nothing but released models is post-processing and keeps their
@@ -62,11 +63,14 @@ class Selection:
             "decision trees are needed"
         )
 
-    def __repr__(self) -> str:
-        """Say in a line what the set is, instead of listing its arrays."""
-        chosen = f", {'; '.join(self.steps)}" if self.steps else ""
-        price = numbers_of(self.guarantee) if self.guarantee.holds else "no guarantee"
-        return f"<{type(self).__name__}: {self.n_draws} models, ψ = {self.psi:g}{chosen}; {price}>"
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
+
+    def _facts(self) -> list[Fact]:
+        """Say what may be said of any set, instead of its arrays."""
+        price = asked_for(self.guarantee) or numbers_of(self.guarantee)
+        facts = [("price", price if self.guarantee.holds else "no guarantee")]
+        return facts + [("chosen", step) for step in self.steps]
 
     def __len__(self) -> int:
         return self.n_draws
@@ -108,7 +112,7 @@ class Selection:
         --------
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> models.filter(lambda m: m.losses < 0.6).guarantee.holds
         False
         >>> models.filter(lambda m: m.coef[:, 0] > 0, reads_rows=False).guarantee.holds
@@ -154,7 +158,7 @@ class Selection:
         --------
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> bool((models.nearest(models.coef[3]).coef == models.coef[3]).all())
         True
         """

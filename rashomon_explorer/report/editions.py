@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.measures.release import Released
-from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.privacy import Ledger, Plan
+from rashomon_explorer.privacy.weakness import warn_if_weak
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.report.files import refuse_existing, write_text
@@ -102,6 +103,7 @@ def curator_report(
     material = curator_material(models, X, y, groups, problem, **public)
     if X is not None and models.n_draws:
         models.scores(material.rows(0, 1))  # rows of another shape are the caller's error
+    _warn(models)
     named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
     html = Page(named, "curator", interactive).write(CURATOR, material)
     write_text(place, html, public=False)
@@ -176,7 +178,14 @@ def release_report(
     place = refuse_existing(path, overwrite)
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
     material = release_material(models, aggregates, constants=constants, domain=domain, **public)
+    _warn(models)
     named = title or f"{_TITLE}{models.n_draws:,} released models"
     html = Page(named, "release", interactive).write(RELEASE, material)
     write_text(place, html, public=True)
     return place
+
+
+def _warn(models: RashomonSet | PredictorSet | ReleasedSet) -> None:
+    planned = getattr(models, "plan", None)
+    if isinstance(planned, Plan) and models.as_drawn and models.guarantee.holds:
+        warn_if_weak(planned, "what this report is of")

@@ -90,8 +90,7 @@ class ExactSampler:
 
     def _patience(self, p: int) -> int:
         """Proposals in a row that may be refused; only for a sampler that gives up."""
-        most = max(_LEAST_PATIENCE, _MOST_WORK // p**2)
-        return most if self.patience is None else min(self.patience, most)
+        return patience_for(p, 2**62 if self.patience is None else self.patience)
 
     def _giving_up(self, plan: Plan) -> str:
         if self.patience is None:
@@ -126,6 +125,27 @@ class ExactSampler:
                 raise SamplerError(_hopeless(target, patience))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
             pause()  # or a dashboard's event loop starves
+
+
+def patience_for(p: int, most: int = 5_000_000) -> int:
+    """Proposals without a draw after which the sampler gives up, from public numbers.
+
+    Parameters
+    ----------
+    p : int
+        Parameters: beyond 64 of them a proposal costs p² operations, and hope is small.
+    most : int, default=5_000_000
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> patience_for(10), patience_for(100)
+    (5000000, 2000000)
+    """
+    return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
 
 
 def _thin(

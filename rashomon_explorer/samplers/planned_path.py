@@ -35,9 +35,9 @@ class PlannedPath:
     --------
     >>> from rashomon_explorer.privacy import plan_path
     >>> from rashomon_explorer.problem import Problem
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
-    >>> budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3, "max_steps": 10}
-    >>> plan = plan_path(2, 2, 0.1, radius=4.0, row_norm=problem.row_bound, **budget)
+    >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, radius=1.0)
+    >>> budget = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 3, "max_steps": 100}
+    >>> plan = plan_path(8_000, 2, 0.1, radius=1.0, row_norm=problem.row_bound, **budget)
     >>> target = GibbsTarget(problem, plan.beta, plan.psi, plan.threshold)
     >>> batches = list(PlannedPath(plan).batches(target, np.random.default_rng(0)))
     >>> batches[-1].theta.shape

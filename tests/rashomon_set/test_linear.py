@@ -23,7 +23,7 @@ from tests.rashomon_set.made import PLANNED, make
 FloatArray = NDArray[np.float64]
 
 CURATOR_ONLY = (
-    *("losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),
+    *("notes", "losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),
     *("acceptance", "inside", "intersect", "least", "narrowed", "to_arviz"),
 )
 SOURCES = {

@@ -371,11 +371,16 @@ def test_draws_that_do_not_fit_are_refused(
         RashomonSet.from_draws(Problem(ROWS, SIGNS), draws, **settings)
 
 
-def test_a_set_is_said_in_a_line():
+def test_a_set_is_said_in_a_few_lines():
     models = RashomonSet.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
-    assert repr(models) == "<PredictorSet: 2 models, ψ = 0.5; no guarantee>"
+    title, *facts = repr(models).splitlines()
+    assert title == "PredictorSet: 2 models, ψ = 0.5" and "no guarantee" in facts[0]
+    assert facts[-1].startswith("  curator") and "not private" in facts[-1]
+    assert "<table>" in models._repr_html_()
     drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
-    assert repr(drawn).startswith("<RashomonSet: 4 models, ψ = 0.02; 1-DP")
+    assert repr(drawn).startswith("RashomonSet: 4 models, ψ = 0.02")
+    assert "ε = 1" in repr(drawn) and "curator" in repr(drawn)
+    assert "curator" not in repr(drawn.release())
     assert "chosen by place, 2 of 4" in repr(drawn.release()[:2])
 
 

@@ -116,6 +116,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
     left, paid = what_is_left(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
+    fits = "planned, and does not fit" if over else "planned"
     told = f"ε = {paid} of {all_told} spent, {left} left"
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
@@ -125,7 +126,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
         f'<span class="rx-planned" style="width:{100 * planned:.2f}%"></span></div>'
         '<div class="rx-legend">'
         f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{paid}</b></span>'
-        f'<span><i class="rx-planned"></i>planned <b>{more}</b></span>'
+        f'<span><i class="rx-planned"></i>{fits} <b>{more}</b></span>'
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
         "</span></div>"
         f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'

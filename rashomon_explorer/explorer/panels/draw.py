@@ -7,9 +7,10 @@ import ipywidgets
 
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import LiveText
-from rashomon_explorer.plots.text import at_least, plural, price, what_is_left
+from rashomon_explorer.plots.text import at_least, plural
 
 
 class DrawPanel:
@@ -78,7 +79,12 @@ class DrawPanel:
     def refresh(self) -> None:
         """Match buttons, price and progress to the state."""
         state = self.state
-        self.draw.disabled = state.data is None or state.busy
+        offer = Offer.of(state)
+        over = offer is not None and not offer.affordable
+        self.draw.disabled = state.data is None or state.busy or over
+        # The loud button sells only what is worth having.
+        doubtful = offer is not None and bool(offer.doubt)
+        self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy
         self.draw.description = f"Draw {plural(state.n_draws, 'model')}" if state.data else "Draw"
         self.price.value = self._price()
@@ -90,17 +96,22 @@ class DrawPanel:
             return '<p class="rx-note">Choose a data set first.</p>'
         if state.data.bounds_learnt:
             return '<p class="rx-note"><b>No guarantee</b>: bounds were learnt from the rows.</p>'
-        cost = price(state.plan.guarantee.epsilon(state.plan.delta))
+        offer = Offer.of(state)
+        if offer is None:
+            return ""
         if state.busy:
-            return f'<p class="rx-note">Reserved in the ledger: <b>{cost}</b>.</p>'
-        account = state.account
-        if account is not None and not account.affords(state.plan.guarantee):
-            left = what_is_left(account.left)
-            return f'<p class="rx-note"><b>Over the budget</b>: ε = {left} is left.</p>'
+            return '<p class="rx-note">The price is reserved in the ledger.</p>'
+        if not offer.affordable:
+            return f'<p class="rx-note"><b>Over the budget</b>: {escape(offer.remedy)}</p>'
         # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
         promise = at_least(state.plan.hit_rate_bound)
+        if offer.doubt:
+            return (
+                f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b> and may buy '
+                f"nothing: {escape(offer.doubt)}. The plan says what would change that.</p>"
+            )
         return (
-            f'<p class="rx-note">Pressing the button spends <b>{cost}</b>. Each draw is '
+            f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>. Each draw is '
             f"within ψ with probability <b>{promise}</b>.</p>"
         )
 

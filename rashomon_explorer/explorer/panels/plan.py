@@ -6,9 +6,12 @@ import ipywidgets
 
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.text import at_least, at_most, number, price, what_is_left
 from rashomon_explorer.privacy import explain
+from rashomon_explorer.privacy.weakness import weakness
+from rashomon_explorer.privacy.wishes import wishes
 
 
 class PlanPanel:
@@ -51,11 +54,10 @@ class PlanPanel:
         known = self.state.account is not None and self.state.account.exists
         return (
             "explorer.plan.hit_rate_bound",
-            "explorer.plan.guarantee.epsilon(explorer.plan.delta)",
-            "explorer.plan.eta  # ε of one draw",
+            "explorer.plan.guarantee.epsilon(explorer.plan.delta)  # the price of a first charge",
             "explorer.plan.beta",
             "explorer.plan.excess_bound",
-            "explorer.ledger.epsilon_after(explorer.plan.guarantee)"
+            "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()"
             if known
             else "explorer.budget  # no ledger before the first draw",
         )
@@ -85,7 +87,7 @@ class PlanPanel:
     def _tell(self) -> None:
         """Write the sentences again if they are shown."""
         plan = self.state.plan if self.in_words.value else None
-        lines = explain(plan).splitlines() if plan is not None else []
+        lines = explain(plan, feasibility=True).splitlines() if plan is not None else []
         self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _price(self) -> list[str]:
@@ -93,32 +95,24 @@ class PlanPanel:
         if state.data is not None and state.data.bounds_learnt:
             why = "bounds were learnt from the rows, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
-        total, at = price(plan.guarantee.epsilon(plan.delta)), number(plan.delta, rounding="up")
-        return [
-            fact("Price in total", total, f"at δ = {at}"),
-            fact("Price of one draw", price(plan.eta)),
-        ]
+        at = f"at δ = {number(plan.delta, rounding='up')}"
+        offer = Offer.of(state)
+        if offer is None or state.busy:
+            return [fact("Price", price(plan.guarantee.epsilon(plan.delta)), at)]
+        return [fact("Price", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")]
 
     def _after(self) -> list[str]:
-        account, plan, data = self.state.account, self.state.plan, self.state.data
-        if account is None or data is None or data.bounds_learnt or self.state.busy:
+        offer = Offer.of(self.state)
+        if offer is None or self.state.busy:
             return []
-        left = account.budget - account.after(plan.guarantee)
-        if account.affords(plan.guarantee):
+        left = offer.account.budget - offer.account.after(offer.plan.guarantee)
+        if offer.affordable:
             return [fact("Left after this draw", f"ε = {what_is_left(left)}")]
-        return [
-            fact(
-                "Over the budget",
-                f"by {price(-left)}",
-                f"ε = {what_is_left(account.left)} is left",
-                kind="rx-over",
-            )
-        ]
+        return [fact("Over the budget", f"by {price(-left)}", offer.remedy, kind="rx-over")]
 
     def _advice(self) -> str:
-        if self.state.plan.hit_rate_bound >= 0.05:
+        why = weakness(self.state.plan)
+        if not why:
             return ""
-        return (
-            '<p class="rx-note">At this price few draws need be good. More rows, a larger ψ or ε, '
-            "fewer draws or a smaller radius raise the bound.</p>"
-        )
+        told = " ".join([f"This price promises little: {why}.", *wishes(self.state.plan)])
+        return f'<p class="rx-note">{escape(told)}</p>'

@@ -1,7 +1,7 @@
 """Fairness over the Rashomon set: evaluated once, asked many times."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
 from rashomon_explorer.measures.fairness.margin_gaps import margin_gaps
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
 from rashomon_explorer.measures.multiplicity.table import CURATOR
+from rashomon_explorer.privacy.label import numbers_of
 from rashomon_explorer.rashomon_set import CuratorSet
+from rashomon_explorer.shown import Fact, Shown
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
@@ -25,8 +27,8 @@ _CELLS = 2**22  # scores that are held at once
 _ROUNDING = 1e-12  # 0.3 − 0.1 and 0.2 − 0 are the same gap
 
 
-@dataclass(frozen=True, eq=False)
-class FairnessAudit:
+@dataclass(frozen=True, eq=False, repr=False)
+class FairnessAudit(Shown):
     """Quality and group gaps of every model inside ψ.  Curator: computed from private rows.
 
     Made by :func:`fairness_audit`. Not private, whatever the draws cost, and a model that is chosen
@@ -50,7 +52,7 @@ class FairnessAudit:
     """
 
     models: Any
-    X: Any = field(repr=False)
+    X: Any
     task: FairnessTask
     psi: float
     table: pd.DataFrame
@@ -70,6 +72,19 @@ class FairnessAudit:
     def quality(self) -> str:
         """Name of the column that says how good a model is: accuracy, or mean absolute error."""
         return QUALITY[self.task.task]
+
+    def _title(self) -> str:
+        groups = ", ".join(self.task.groups.texts)
+        return f"FairnessAudit of {groups}: {len(self.table):,} of {len(self.models):,} models"
+
+    def _facts(self) -> list[Fact]:
+        price = self.models.guarantee
+        return [
+            ("curator", "not private: read from the rows"),
+            ("inside", f"ψ = {self.psi:g}"),
+            *((gap, _ends(self.table[gap])) for gap in self.gaps),
+            ("draws", numbers_of(price) if price.holds else "no guarantee"),
+        ]
 
     def ranges(self, problem: Any = None) -> pd.DataFrame:
         """Range of each gap over the models inside ψ, the best one included.
@@ -247,6 +262,10 @@ class FairnessAudit:
     def _need_classes(self) -> None:
         if self.task.task != "classification":
             raise ValueError("rates of labels are for classes, and these models are regressors")
+
+
+def _ends(gap: pd.Series) -> str:
+    return f"{gap.min():.3f} to {gap.max():.3f}"
 
 
 def fairness_audit(

@@ -80,7 +80,7 @@ def importance_cloud(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> importance_cloud(models, X, y).shape
     (5, 2)
     """

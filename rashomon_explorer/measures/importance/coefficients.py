@@ -29,7 +29,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(epsilon=200.0, random_state=0).fit(X, y).rashomon_set_
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     >>> list(coefficient_spread(models.release()).columns)

@@ -58,7 +58,7 @@ def conditional_reliance(
     >>> from rashomon_explorer import RashomonClassifier
     >>> X = [[0.6, 0.6], [0.4, 0.4], [-0.5, -0.5], [-0.3, -0.3]] * 50
     >>> y = [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(epsilon=50, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(epsilon=200, random_state=0).fit(X, y).rashomon_set_
     >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # a twin is no news
     True
     """
@@ -107,7 +107,7 @@ def reliance_within(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> reliance_within(models, X, y, strata=y).shape
     (3, 1)
     """

@@ -59,7 +59,7 @@ def permutation_importance(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> permutation_importance(models, X, y, random_state=0).shape
     (3, 1)
     """

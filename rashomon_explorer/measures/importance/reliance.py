@@ -79,7 +79,7 @@ def model_reliance(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(epsilon=50, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(epsilon=200, random_state=0).fit(X, y).rashomon_set_
     >>> table = model_reliance(models, X, y)
     >>> bool((table["x0"] > table["x1"]).all())
     True

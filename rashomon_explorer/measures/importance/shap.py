@@ -55,7 +55,7 @@ def linear_shap(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> values, scores = linear_shap(models, X), models.margins(X)
     >>> np.allclose(values.sum(axis=2), scores - scores.mean(axis=1, keepdims=True))
     True
@@ -105,7 +105,7 @@ def shap_importance(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, random_state=0).fit(X, y).rashomon_set_
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
     >>> shap_importance(models, X).shape
     (3, 1)
     """

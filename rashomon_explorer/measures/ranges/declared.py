@@ -44,7 +44,7 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> fitted = RashomonClassifier(n_draws=5, random_state=0).fit(X, y)
+    >>> fitted = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
     >>> problem = declared_problem(fitted, X, y)
     >>> problem.minimum.value == fitted.rashomon_set_.minimum.value
     True

@@ -95,7 +95,7 @@ def plan_release(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_.release()
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_.release()
     >>> planned = plan_release(
     ...     models, 10_000, queries=["ambiguity", "mean_accuracy"], epsilon=0.1
     ... )

@@ -55,6 +55,9 @@ class Released:
         Rows and models.
     delta : float
         δ at which the price is said.
+    doubt : str, default=""
+        Why the draws may lie far outside the Rashomon set, by public numbers; empty where their
+        plan promised enough.
     """
 
     answers: tuple[Answer, ...]
@@ -64,6 +67,7 @@ class Released:
     n_rows: int
     n_draws: int
     delta: float
+    doubt: str = ""
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -134,6 +138,7 @@ class Released:
             "n_draws": self.n_draws,
             "charge": self.charge,
             "delta": self.delta,
+            "doubt": self.doubt,
             "guarantee": self.guarantee.to_dict(),
             "models": self.models.to_dict(),
             "answers": [
@@ -159,6 +164,7 @@ class Released:
                 + (f"  ({statistic.note})" if statistic.note else "")
             )
         lines.append("95 % intervals of the values for these rows; the noise is in them")
+        lines += [f"of the draws: {self.doubt}"] * bool(self.doubt)
         lines.append(str(self.guarantee))
         return "\n".join(lines)
 

@@ -27,7 +27,7 @@ def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitiv
     >>> from rashomon_explorer import RashomonClassifier
     >>> from rashomon_explorer.measures.release import get_query
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_.release()
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_.release()
     >>> sensitivities_of([get_query("ambiguity")], Public(models, 200))
     (Sensitivity(l1=0.005, l2=0.005),)
     """

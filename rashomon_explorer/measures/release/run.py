@@ -22,6 +22,7 @@ from rashomon_explorer.measures.release.secure import add_exactly, check_secure,
 from rashomon_explorer.measures.release.table import Public, Rows
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.same_table import recognise
+from rashomon_explorer.privacy.weakness import said_elsewhere, warn_if_weak, weakness
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.shapes import public_shape
@@ -113,11 +114,17 @@ def release(
         For whatever the rows cause after a ledger was charged: the price stays spent, because the
         error itself was read off the rows, and the reason is in ``error.detail``, for the curator.
 
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the draws' plan promised so little that they may lie far outside the Rashomon set: then
+        these are aggregates of the mechanism, not of the set.
+
     Examples
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 500, [1, 1, 0, 0] * 500
-    >>> fit = RashomonClassifier(n_draws=5, random_state=0).fit(X, y)
+    >>> fit = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
     >>> models = fit.rashomon_set_.release()
     >>> released = release(
     ...     models, X, y, queries=["ambiguity", "least_loss"], epsilon=1.0, ledger=None,
@@ -129,6 +136,8 @@ def release(
     (1.0, True)
     """
     public = _public(models, X, y, groups, categories, charged=ledger is not None)
+    if public.models.as_drawn:
+        warn_if_weak(public.models.plan, "what is released here, of these draws,")
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
@@ -159,6 +168,7 @@ def release(
         public.n_rows,
         public.n_draws,
         _said_at(budget, book),
+        doubt=weakness(public.models.plan) if public.models.as_drawn else "",
     )
 
 
@@ -250,7 +260,8 @@ def _public(
 
 def _paid(models: object) -> ReleasedSet:
     if isinstance(models, RashomonSet):
-        models = models.release()
+        with said_elsewhere():  # below, of the aggregates
+            models = models.release()
     if not isinstance(models, ReleasedSet):
         raise TypeError(
             f"release needs private draws, a ReleasedSet or RashomonSet, got "

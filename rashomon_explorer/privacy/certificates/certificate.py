@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.shown import Fact, Shown
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """A theorem applied to public numbers.
 
     Parameters
@@ -73,6 +75,15 @@ class Certificate:
             If ``delta`` is out of range.
         """
         return self.guarantee.epsilon(delta) if self.guarantee is not None else math.inf
+
+    def _title(self) -> str:
+        return f"Certificate {self.name}: {self.title}"
+
+    def _facts(self) -> list[Fact]:
+        price = numbers_of(self.guarantee) if self.guarantee is not None else "none"
+        unsound = ", with constants that do not hold" if self.printed else ""
+        applies = f"{'yes' if self.applies else 'no'}{unsound}"
+        return [("applies", applies), ("price", price), ("why", self.why), ("source", self.source)]
 
 
 def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:

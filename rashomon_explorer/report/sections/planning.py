@@ -18,6 +18,7 @@ from rashomon_explorer.privacy import (
     path_certificates,
 )
 from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_down, rounded_up
+from rashomon_explorer.privacy.weakness import weakness
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
@@ -27,6 +28,9 @@ def plan(given: Any) -> list[Block]:
     """Explain the plan sentence by sentence, with its promises."""
     planned = _planned(given)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    doubt = weakness(planned) if given.models.as_drawn and given.models.guarantee.holds else ""
+    if doubt:
+        blocks.insert(0, Words(f"This plan promised little: {doubt}.", "warning"))
     if not given.models.guarantee.holds:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:

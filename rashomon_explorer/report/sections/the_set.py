@@ -25,6 +25,7 @@ def curator(given: Curator) -> list[Block]:
         facts += _settings(models.plan, given, models.row_norm)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
+    blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
         blocks.append(_losses_plot(models))
         if models.as_drawn and np.isfinite(models.plan.beta):

@@ -1,0 +1,43 @@
+"""What a fit says before anything is charged, from public numbers."""
+
+import warnings
+
+from rashomon_explorer.exceptions import HopelessDrawWarning
+from rashomon_explorer.privacy import Plan
+from rashomon_explorer.privacy.weakness import is_said_elsewhere
+from rashomon_explorer.samplers.preflight import preflight, remedies
+from rashomon_explorer.users_line import users_line
+
+_ALWAYS_CAME = 16
+"""Parameters up to which exact draws have come on every table tried, real or simulated."""
+
+
+def warn_if_hopeless(planned: Plan, sampler: str) -> None:
+    """Warn, before a charge, where exact draws do not come on simulated rows of this shape.
+
+    Parameters
+    ----------
+    planned : Plan
+    sampler : str
+        Of the samplers, the exact one alone may give up.
+
+    Warns
+    -----
+    HopelessDrawWarning
+        If :func:`rashomon_explorer.samplers.preflight.preflight` expects no draw.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
+    """
+    if sampler != "exact" or planned.p <= _ALWAYS_CAME or is_said_elsewhere():
+        return
+    found = preflight(planned)
+    if found is None or found.likely:
+        return
+    warnings.warn(
+        f"{found.in_words} {remedies(planned)} Nothing is charged yet.",
+        HopelessDrawWarning,
+        stacklevel=users_line(),
+    )

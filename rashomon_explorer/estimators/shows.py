@@ -1,0 +1,64 @@
+"""How a fitted estimator shows itself: with what its draws cost and promise."""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._pprint import _EstimatorPrettyPrinter
+
+from rashomon_explorer.privacy.label import asked_for, numbers_of
+from rashomon_explorer.privacy.rounding import hit_rate_text
+from rashomon_explorer.privacy.weakness import has_hit_rate
+
+if TYPE_CHECKING:
+    from rashomon_explorer.privacy import Guarantee, Plan
+
+
+class ShowsFit(BaseEstimator):
+    """Adds a line to an estimator's repr and diagram once it is fitted.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
+    >>> RashomonClassifier(n_draws=5).fit(X, y)
+    RashomonClassifier(n_draws=5)
+    # fitted: 5 draws on 10,000 rows, hit rate ≥ 62%, ε = 1 at δ = 1e-6
+    """
+
+    if TYPE_CHECKING:
+        guarantee_: Guarantee
+        plan_: Plan
+        rashomon_set_: Any
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Like scikit-learn's, and a line more once fitted."""
+        settings = super().__repr__(N_CHAR_MAX)
+        fitted = self._fitted_line()
+        return f"{settings}\n# {fitted}" if fitted else settings
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram, and the line below it."""
+        diagram = str(BaseEstimator._html_repr(self))
+        fitted = self._fitted_line()
+        return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
+
+    def _fitted_line(self) -> str:
+        if not hasattr(self, "rashomon_set_"):
+            return ""
+        planned, paid = self.plan_, self.guarantee_
+        draws = self.rashomon_set_.n_draws
+        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
+        if not paid.holds:
+            return f"fitted: {many}, no guarantee"
+        promised = has_hit_rate(planned)
+        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
+        said = [many, *([hits] if promised else []), asked_for(paid) or numbers_of(paid)]
+        seed = ", drawn with a known seed: not private" if paid.seeded else ""
+        return f"fitted: {', '.join(said)}{seed}"
+
+
+# scikit-learn looks its way of wrapping long settings up by the repr's own function.
+_EstimatorPrettyPrinter._dispatch[ShowsFit.__repr__] = _EstimatorPrettyPrinter._dispatch[
+    BaseEstimator.__repr__
+]

@@ -1,0 +1,71 @@
+"""The band of a figure of models: who may see it, what it cost, and whether it may mean nothing."""
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots.text import at_most, number
+from rashomon_explorer.plots.theme import add_band, curator_band
+from rashomon_explorer.privacy import Plan
+from rashomon_explorer.privacy.weakness import has_hit_rate, weakness
+
+
+def models_band(figure: go.Figure, models: Any) -> go.Figure:
+    """Mark a figure that was computed from private rows, and say if its draws may be useless.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Changed in place.
+    models : RashomonSet or PredictorSet
+        Whose figure it is.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The same figure.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> from rashomon_explorer.plots.theme import new_figure
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
+    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+    >>> models_band(new_figure("Losses"), models).layout.shapes[0].label.text
+    'curator view: not private'
+    """
+    guaranteed = models.guarantee.holds
+    doubt = doubt_of(models) if guaranteed else ""
+    if not doubt:
+        return curator_band(figure, guaranteed=guaranteed)
+    return add_band(figure, "curator", f"curator view: not private · {doubt}")
+
+
+def doubt_of(models: Any) -> str:
+    """Say in a few words what little is promised of draws; empty where it is enough.
+
+    Parameters
+    ----------
+    models : RashomonSet, ReleasedSet, PredictorSet or Plan
+        Draws that were chosen are promised nothing, and models of other sources neither.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> from rashomon_explorer.privacy.weakness import said_elsewhere
+    >>> with said_elsewhere():
+    ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
+    'hit rate promised ≥ 1.46e-9: may be far outside the set'
+    """
+    planned = models if isinstance(models, Plan) else getattr(models, "plan", None)
+    chosen = planned is not models and not getattr(models, "as_drawn", True)
+    if not isinstance(planned, Plan) or chosen or not weakness(planned):
+        return ""
+    if has_hit_rate(planned):
+        least = number(planned.hit_rate_bound, rounding="down")
+        return f"hit rate promised ≥ {least}: may be far outside the set"
+    return f"excess promised {at_most(planned.excess_bound)}: may be no better than zeros"

@@ -1,0 +1,255 @@
+"""Whether exact draws will come, tried on simulated rows before anything is charged."""
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses import Loss
+from rashomon_explorer.privacy import Plan
+from rashomon_explorer.privacy.public_law import PublicLaw
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.randomness import generator
+from rashomon_explorer.samplers.exact import patience_for
+from rashomon_explorer.samplers.rejection.candidates import Candidates
+from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.target import GibbsTarget
+
+FloatArray = NDArray[np.float64]
+
+_MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
+_MOST_PROPOSALS, _MOST_LOOKS = 30_000, 1_024
+_ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
+_MARGIN = 10  # simulated tables have been this far off the real ones
+_SLOPE = 1.5  # how well the simulated columns predict
+_SEED = 2108_00965
+_SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (2.5, 5, 15)
+
+
+@dataclass(frozen=True, repr=False)
+class Feasibility(Shown):
+    """How exact draws went on simulated rows of a plan's shape: a prediction, no promise.
+
+    Parameters
+    ----------
+    n_simulated : int
+        Simulated rows.
+    proposed : int
+        Proposals made.
+    accepted : float
+        Draws that came of them, in expectation.
+    patience : int
+        Proposals without a draw after which the sampler gives up.
+    seconds_each : float
+        Time a proposal took, on as many rows as are planned for.
+    n_draws : int
+        Draws that are planned.
+    """
+
+    n_simulated: int
+    proposed: int
+    accepted: float
+    patience: int
+    seconds_each: float
+    n_draws: int
+
+    @property
+    def proposals_each(self) -> float:
+        """Proposals that a draw took; infinite where none came."""
+        return self.proposed / self.accepted if self.accepted > 0 else math.inf
+
+    @property
+    def likely(self) -> bool:
+        """Whether draws are to be expected before the sampler gives up, with a margin of ten."""
+        return self.proposals_each * _MARGIN <= self.patience
+
+    @property
+    def seconds(self) -> float:
+        """Time that all draws would take on this machine as it is now."""
+        return self.proposals_each * self.n_draws * self.seconds_each
+
+    @property
+    def in_words(self) -> str:
+        """Prediction in a sentence, with what it is based on."""
+        based = f"On {self.n_simulated:,} simulated rows of this shape"
+        if not self.likely:
+            return (
+                f"{based} exact draws did not come: about one in {_about(self.proposals_each)} "
+                f"proposals would be accepted, and by default the sampler gives up after "
+                f"{self.patience:,}. "
+                "Other rows may differ."
+            )
+        many = f"{self.n_draws:,} draws take" if self.n_draws > 1 else "the draw takes"
+        return (
+            f"{based} one in {_about(self.proposals_each)} proposals was accepted, so that {many} "
+            f"{_duration(self.seconds)}; other rows may differ."
+        )
+
+    def _facts(self) -> list[Fact]:
+        return [("draws", "likely" if self.likely else "unlikely"), ("why", self.in_words)]
+
+
+def preflight(planned: Plan) -> Feasibility | None:
+    """Try the exact sampler for a moment on simulated rows of a plan's public shape.
+
+    The simulated columns are signs, scaled so that every row has the declared norm, and targets
+    follow a random linear model of them: one table, the same for everybody, made from n, p, the
+    declared bounds and the loss. No private row is read, so that this costs nothing and may be
+    shown. What real rows do is not promised: on the five tables on which it was tried, draws that
+    it called unlikely did not come, and acceptances agreed within a factor of about ten
+    (docs/sampling.md).
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    Feasibility or None
+        None for a path, and for a plan that does not say what it was made from.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
+    True
+    >>> preflight(plan(34_000, 92, 0.02, **rows)).likely
+    False
+    """
+    law = None if planned.certificate == "path" else PublicLaw.of(planned)
+    if law is None or not 0 < planned.beta < math.inf:
+        return None
+    found = _tried(law, float(planned.beta))
+    return None if found is None else replace(found, n_draws=planned.n_draws)
+
+
+def remedies(planned: Plan) -> str:
+    """Say which single change would let exact draws come on simulated rows, with numbers.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    str
+        A sentence of public numbers; empty where draws are likely or nothing is known.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> print(remedies(plan(34_000, 92, 0.02, **rows)))
+    On simulated rows draws come at the same price with radius = 2, 40 columns or psi = 0.1.
+    """
+    law, found = PublicLaw.of(planned), preflight(planned)
+    if law is None or found is None or found.likely:
+        return ""
+    # β·osc is what a draw costs: a smaller ball is colder at the same price.
+    paid = float(planned.beta) * law.constants.priced_osc
+    columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
+    tried: list[tuple[str, list[PublicLaw]]] = [
+        ("radius", [replace(law, radius=law.radius / k) for k in _SMALLER_RADII]),
+        ("columns", [one for one in columns if one.p < law.p]),
+        ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
+    ]
+    answers = [(name, _first_that_answers(laws, paid)) for name, laws in tried]
+    ways = [_changed(name, one) for name, one in answers if one is not None]
+    if not ways:
+        return "On simulated rows no single change of radius, columns or psi lets draws come."
+    listed = " or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
+    return f"On simulated rows draws come at the same price with {listed}."
+
+
+def _changed(name: str, law: PublicLaw) -> str:
+    if name == "columns":
+        return f"{law.p // law.loss.outputs - 1} columns"
+    return f"{name} = {getattr(law, name):g}"
+
+
+def _first_that_answers(laws: Iterable[PublicLaw], paid: float) -> PublicLaw | None:
+    for law in laws:
+        found = _tried(law, paid / law.constants.priced_osc)
+        if found is not None and found.likely:
+            return law
+    return None
+
+
+@lru_cache(maxsize=256)
+def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
+    problem = _simulated(law)
+    try:
+        target = GibbsTarget(problem, beta, law.psi)
+        candidates = Candidates(target)
+    except SamplerError:  # a loss without a certified bound has no exact draws to foretell
+        return None
+    rng = generator([_SEED])
+    started, looked = time.perf_counter(), 0.0
+    proposed = looks = 0
+    accepted = 0.0
+    while proposed < _MOST_PROPOSALS and looks < _MOST_LOOKS and accepted < _ENOUGH:
+        theta, floor, made = candidates.take(64, rng)
+        look = time.perf_counter()
+        excess = np.maximum(problem.value(theta) - problem.minimum.value, floor)
+        # Each coin's chance, not its side: a chance of one in a million is seen too.
+        accepted += float(np.exp(target.energy(floor) - target.energy(excess)).sum())
+        proposed, looks = proposed + made, looks + len(floor)
+        looked += time.perf_counter() - look
+    spent = time.perf_counter() - started - looked + looked * law.n / problem.n
+    return Feasibility(
+        n_simulated=problem.n,
+        proposed=proposed,
+        accepted=accepted,
+        patience=patience_for(law.p),
+        seconds_each=spent / proposed,
+        n_draws=1,
+    )
+
+
+def _simulated(law: PublicLaw) -> Problem:
+    """Make a table of a law's public shape, the same for everybody."""
+    rng = generator([_SEED])
+    n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
+    whole = law.row_norm > 1 and width > 1  # a constant 1 is the last entry of every row
+    n_columns = width - whole
+    length = math.sqrt(law.row_norm**2 - whole)
+    rows = rng.choice([-1.0, 1.0], (n, n_columns)) * (length / math.sqrt(n_columns))
+    targets = _targets(law.loss, rows / length, rng)
+    return Problem(
+        np.column_stack([rows, np.ones(n)]) if whole else rows,
+        targets,
+        loss=law.loss,
+        radius=law.radius,
+        row_norm=law.row_norm * (1 + 1e-9),
+        ridge=law.ridge,
+        intercept=False,
+    )
+
+
+def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw targets that a random linear model predicts about as well as usual."""
+    scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
+    if loss.labels is None:
+        return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
+    noise = rng.gumbel(size=(len(rows), len(loss.labels)))
+    scores = np.column_stack([np.zeros((len(rows), len(loss.labels) - loss.outputs)), scores])
+    return np.asarray(loss.labels)[np.argmax(scores + noise, axis=1)]
+
+
+def _about(proposals: float) -> str:
+    return "infinitely many" if math.isinf(proposals) else f"{float(f'{proposals:.1g}'):,.0f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:.0f} {unit}s"
+    return f"about {seconds:.0f} s"
