@@ -10,6 +10,7 @@ from typing import Any
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.privacy.coverage import check_covered
 from rashomon_explorer.privacy.extending import check_extendable, rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import price_of
@@ -209,7 +210,7 @@ class Ledger(Shown):
         return totals.plus(guarantee).epsilon(_delta(budget))
 
     def can_afford(self, guarantee: Guarantee) -> bool:
-        """Whether :meth:`reserve` would accept this charge now."""
+        """Whether the budget has room for this charge now, by the ledger's rule."""
         budget, totals = self._standing()
         return budget is None or _within(totals.plus(guarantee).epsilon(budget[1]), budget)
 
@@ -220,6 +221,7 @@ class Ledger(Shown):
         parameters: dict[str, Any] | None = None,
         *,
         extends: Charge | None = None,
+        rule: str | None = None,
     ) -> Charge:
         """Write a charge before its mechanism runs.
 
@@ -236,6 +238,9 @@ class Ledger(Shown):
             and not only its last state. ``guarantee`` is then that of everything, and what is
             charged is what it costs beyond the charge; only while that is started and not
             committed, because nothing of the run may have been seen, and only once.
+        rule : {"zcdp"}, optional
+            For a guarantee whose curve no rule of the ledger covers, such as one of sampled
+            batches: charge the zCDP that it implies, which may be many times more.
 
         Returns
         -------
@@ -251,9 +256,11 @@ class Ledger(Shown):
         LedgerError
             If the file cannot be written, its totals are not the sum of its charges, an (ε, δ)
             charge comes after charges without δ, or the charge to extend was not started, may
-            have been seen, is another ledger's, or was extended already.
+            have been seen, is another ledger's, or was extended already. Also if the guarantee's
+            own curve is much cheaper than the ledger's rule, and ``rule`` is None.
         ValueError
-            If ``parameters`` has the key ``"extends"``, which the ledger writes.
+            If ``parameters`` has the key ``"extends"``, which the ledger writes, or there is no
+            such rule.
         """
         parameters = dict(parameters or {})
         if EXTENDS in parameters:
@@ -263,6 +270,7 @@ class Ledger(Shown):
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
+        check_covered(guarantee, _delta(self.budget), rule)  # may take time: before the file locks
         with writing(self.path) as connection:
             if extends is not None:
                 check_extendable(extends, self.path, read_entries(connection))

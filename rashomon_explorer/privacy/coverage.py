@@ -1,0 +1,64 @@
+"""What a ledger's rule covers: a guarantee is not charged by a much looser one unasked."""
+
+import math
+
+from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.rounding import epsilon_text
+from rashomon_explorer.privacy.totals import Totals
+from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
+
+RULES = ("zcdp",)
+"""Looser rules that can be asked for by name."""
+
+_USUAL_DELTA = 1e-6
+# A ledger's rule costs up to a tenth more than the exact sum of bounded range draws and of
+# Gaussian ones, which its page says. Sampled batches cost many times more.
+_LOOSE = 1.5
+_SLACK = 0.05
+
+
+def check_covered(guarantee: Guarantee, delta: float, rule: str | None) -> None:
+    """Refuse what costs far more by the ledger's rule than by its own curve.
+
+    What is chosen as one goes adds up in pure DP and zCDP, which the ledger counts. A curve of
+    sampled batches, or one that is known at some Rényi orders, is not in the sum, and no rule for
+    such curves is proved here (docs/ledger.md).
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        About to be charged.
+    delta : float
+        The budget's δ; where it is 0 the two are compared at 10⁻⁶.
+    rule : str or None
+        ``"zcdp"`` to be charged by the looser rule.
+
+    Raises
+    ------
+    LedgerError
+        If the looser rule would be used unasked.
+    ValueError
+        If there is no such rule.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import bounded_range, gdp
+    >>> check_covered(bounded_range(0.5), 1e-6, None)
+    >>> check_covered(gdp(0.5), 1e-6, None)
+    """
+    if rule is not None:
+        if rule not in RULES:
+            raise ValueError(f"rule must be one of {RULES} or None, got {rule!r}")
+        return
+    if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
+        return
+    delta = delta or _USUAL_DELTA
+    charged, own = Totals.of([guarantee]).epsilon(delta), guarantee.epsilon(delta)
+    if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
+        raise LedgerError(
+            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): as zCDP it would "
+            f"be charged ε={epsilon_text(charged)}, while its own curve says ε={epsilon_text(own)} "
+            f'at δ={delta:g}. Pay the higher price with reserve(..., rule="zcdp"), or leave the '
+            "ledger out and keep the guarantee itself. Nothing was run and nothing was spent"
+        )

@@ -1,0 +1,70 @@
+"""A guarantee that no rule of the ledger covers is refused in words, or charged as was asked."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rashomon_explorer.privacy import (
+    BudgetExceededError,
+    Ledger,
+    LedgerError,
+    bounded_range,
+    compose,
+    gdp,
+    pure,
+    repeated_bounded_range,
+    sgd_composition,
+    zcdp,
+)
+
+pytest.importorskip("dp_accounting")
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    """ε = 1 at δ = 10⁻⁶ by its curve, ρ = 50 without sampling."""
+    return sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, steps=100)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 500.0, "delta": 1e-6}, {}])
+def test_it_is_never_charged_by_a_looser_rule_unasked(sampled, budget, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", **budget)
+    with pytest.raises(LedgerError, match=r"charged ε=[\d.]+, while its own .* ε=") as refusal:
+        ledger.reserve(sampled)
+    assert not isinstance(refusal.value, BudgetExceededError)
+    charged, own = map(float, re.findall(r"ε=([\d.]+)", str(refusal.value)))
+    assert own == pytest.approx(sampled.epsilon(1e-6), rel=1e-3)
+    assert charged == pytest.approx(ledger.totals.plus(sampled).epsilon(1e-6), rel=1e-3)
+    assert charged > 90 * own
+    assert ledger.entries() == []
+
+
+def test_who_asks_pays_the_higher_price(sampled, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0, delta=1e-6)
+    charge = ledger.reserve(sampled, rule="zcdp")
+    assert charge.id == 1
+    assert ledger.spent() == ledger.totals.epsilon(1e-6) > 100
+    assert ledger.spent() == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
+    ledger.check()
+    with pytest.raises(BudgetExceededError):
+        Ledger.create(tmp_path / "b.ledger", epsilon=5.0, delta=1e-6).reserve(sampled, rule="zcdp")
+    with pytest.raises(ValueError, match="rule must be one of"):
+        ledger.reserve(pure(0.1), rule="renyi")
+
+
+def test_composed_with_others_it_is_refused_too(sampled, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0, delta=1e-6)
+    with pytest.raises(LedgerError, match="no rule of the ledger covers"):
+        ledger.reserve(compose([sampled, gdp(0.1)]))
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.05, 1.0, 5.0])
+def test_what_the_rule_covers_passes(scale: float, tmp_path: Path) -> None:
+    """The control: the rule is within a tenth or so of the exact price of what it counts."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1e6, delta=1e-6)
+    for covered in (
+        *(pure(scale), bounded_range(scale), gdp(scale), zcdp(scale)),
+        *(repeated_bounded_range(scale, 20), compose([bounded_range(scale)] * 20)),
+    ):
+        ledger.reserve(covered)
