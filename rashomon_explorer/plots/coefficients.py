@@ -81,7 +81,7 @@ def plot_coefficients(
         hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
         "<extra></extra>",
     )
-    figure.data[0].marker.symbol = np.where(inside[kept], "circle", "circle-open")
+    figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
     best = rashomon_set.best
     figure.add_scatter(
         x=[best[first]],
@@ -220,8 +220,8 @@ def _inside(models: RashomonSet) -> NDArray[np.bool_]:
 
 
 def _told(inside: NDArray[np.bool_]) -> str:
-    hollow = "" if inside.all() else f"hollow: the {int((~inside).sum()):,} outside ψ"
-    return " · ".join(filter(None, [hollow, "colour and × read private rows"]))
+    strays = "" if inside.all() else f"◆ the {int((~inside).sum()):,} outside ψ"
+    return " · ".join(filter(None, [strays, "colour and × read private rows"]))
 
 
 def _cloud(

@@ -101,12 +101,12 @@ def test_only_draws_inside_are_ringed(models):
     )
 
 
-def test_the_cloud_of_coefficients_shows_all_draws_and_those_outside_hollow(models):
+def test_the_cloud_of_coefficients_shows_all_draws_and_those_outside_as_diamonds(models):
     figure = plots.plot_coefficients(models)
     dots = next(trace for trace in figure.data if trace.name == "draw")
-    hollow = np.asarray(dots.marker.symbol) == "circle-open"
-    np.testing.assert_array_equal(hollow, models.excess > models.psi)
-    assert f"hollow: the {hollow.sum()} outside" in _title(figure)
+    strays = np.asarray(dots.marker.symbol) == "diamond"
+    np.testing.assert_array_equal(strays, models.excess > models.psi)
+    assert f"◆ the {strays.sum()} outside ψ" in _title(figure)
 
 
 def test_a_release_is_said_to_be_of_all_draws(models):

@@ -25,7 +25,7 @@ def curator(given: Curator) -> list[Block]:
     blocks: list[Block] = [
         Words(
             "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
-            "hollow. A coefficient is per unit of the scaled feature."
+            "diamonds. A coefficient is per unit of the scaled feature."
         ),
         _spread(models),
         Plot(
