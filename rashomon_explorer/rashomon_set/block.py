@@ -180,7 +180,8 @@ class ModelBlock(Selection):
         >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
         {'both': ('x0', 'x1')}
         """
-        return replace(self, feature_groups=groups)
+        wanted = checked_groups(groups, self.feature_names[:-1])
+        return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
 
     def margins(self, X: ArrayLike) -> FloatArray:
         """Linear score of every model for every row, before the link.
