@@ -523,13 +523,14 @@ class TestFiles:
     def test_the_file_holds_what_was_declared_and_no_row(self, path: Path) -> None:
         rows = [[0.123456789, -0.3], [-0.1, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
         Ledger.create(path)
-        model = RashomonClassifier(n_draws=2, ledger=path, random_state=0)
-        model.fit(rows, ["secret-a", "secret-b", "secret-a", "secret-b"] * 5)
+        labels = ["secret-a", "secret-b"]
+        model = RashomonClassifier(n_draws=2, ledger=path, classes=labels, random_state=0)
+        model.fit(rows, labels * 10)
         ledger = Ledger(path)
         (entry,) = ledger.entries()
         assert set(entry.parameters) == {
             *("n", "p", "beta", "eta", "psi", "epsilon", "delta", "n_draws", "sampler"),
-            *("radius", "row_norm", "ridge", "loss"),
+            *("radius", "row_norm", "ridge", "loss", "patience"),
         }
         assert entry.note == "RashomonClassifier, 2 draws, ψ=0.02"
         text = path.read_bytes()
