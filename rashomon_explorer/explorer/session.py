@@ -380,7 +380,7 @@ class Session:
             report(state, "Drawing", job.error)
             return
         fitted = job.estimator
-        fitted.rashomon_set_ = self._labelled(fitted.rashomon_set_)
+        fitted.rashomon_set_ = state.rashomon_set  # what is on screen, its groups and all
         fitted.guarantee_ = fitted.rashomon_set_.guarantee
         self.estimator = make_pipeline(self._scaler, fitted)
         asked, got = state.drawn_settings["n_draws"], state.n_drawn
