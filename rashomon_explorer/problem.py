@@ -1,11 +1,13 @@
 """A convex problem: clipped rows, a loss, a set of models, and the constants that follow."""
 
+import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
@@ -50,6 +52,11 @@ class Problem(Shown):
     ValueError
         If a parameter is out of range.
 
+    Warns
+    -----
+    RowsClippedWarning
+        If more than 1 % of the targets are beyond the loss's bound (curator).
+
     Examples
     --------
     >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
@@ -93,6 +100,7 @@ class Problem(Shown):
             ridge=ridge,
         )
         _check_labels(self.loss, targets)
+        _say_if_clipped(self.loss, targets)
         rows, self.clipped_share = clip_rows(features, row_norm)
         self._rows = add_intercept(rows) if intercept else rows
         self._targets = targets
@@ -280,6 +288,16 @@ def _check_labels(loss: Loss, targets: FloatArray) -> None:
     raise DataError(
         f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
         f"{len(loss.labels)} classes, got {strange:g}"
+    )
+
+
+def _say_if_clipped(loss: Loss, targets: FloatArray) -> None:
+    bound = getattr(loss, "target_bound", math.inf)
+    warn_if_clipped(
+        float((np.abs(targets) > bound).mean()),
+        f"targets are outside [−{bound:g}, {bound:g}]",
+        "Map them there by their public range first, or declare another bound: "
+        f"{type(loss).__name__}(target_bound=...).",
     )
 
 

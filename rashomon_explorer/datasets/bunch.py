@@ -20,7 +20,7 @@ from rashomon_explorer.datasets.columns import (
     level_codes,
     one_hot,
     refuse_missing_text,
-    to_numbers,
+    within,
 )
 from rashomon_explorer.datasets.declaration import Bounds, Declaration
 from rashomon_explorer.datasets.target import encode_classes, encode_numbers, infer_task
@@ -63,10 +63,15 @@ def make_bunch(
     DataError
         Naming the column or row that is wrong and what to do.
 
+    Warns
+    -----
+    RowsClippedWarning
+        If more than 1 % of a column's values are outside its declared range (curator).
+
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [20, 130], "repaid": ["no", "yes"]})
+    >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
     >>> declared = Declaration(target="repaid", bounds={"age": (18, 90)})
     >>> data = make_bunch(frame, declared, name="demo", description="Demo.", source="here")
     >>> data.X["age"].tolist(), data.y.tolist(), data.classes
@@ -127,8 +132,7 @@ def _features(
             groups[str(column)] = tuple(part.columns)
         else:
             low, high = (float(end) for end in declared.bounds[column])
-            values = np.clip(to_numbers(frame[column], place), low, high)
-            part = pd.DataFrame({column: values})
+            part = pd.DataFrame({column: within(frame[column], (low, high), place)})
             bounds[column] = (low, high)
         parts.append(part)
     features = pd.concat(parts, axis=1)

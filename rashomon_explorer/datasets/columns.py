@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.datasets.checks import Place, quoted
 from rashomon_explorer.exceptions import DataError
 
@@ -48,6 +49,49 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
     _refuse_missing(values, np.isnan(numbers), place)
     _refuse_infinite(values.name, np.isinf(numbers), place)
     return numbers
+
+
+def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
+    """Turn a column into floats, those outside its declared range moved to the nearer end.
+
+    Parameters
+    ----------
+    values : Series, shape (n_rows,)
+        As for :func:`to_numbers`.
+    bounds : (float, float)
+        The range.
+    place : callable
+        Names a row for the message.
+
+    Returns
+    -------
+    ndarray, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        As :func:`to_numbers` does.
+
+    Warns
+    -----
+    RowsClippedWarning
+        If more than 1 % of the values are outside (curator).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> within(pd.Series([20.0] * 99 + [130.0]), (18.0, 90.0), str)[[0, -1]].tolist()
+    [20.0, 90.0]
+    """
+    numbers = to_numbers(values, place)
+    held = np.clip(numbers, *bounds)
+    low, high = bounds
+    warn_if_clipped(
+        float((numbers != held).mean()),
+        f"values of {values.name!r} are outside the declared range [{low:g}, {high:g}]",
+        "Check the range and the unit: it is declared from knowledge, not from the rows.",
+    )
+    return np.asarray(held)
 
 
 def one_hot(values: pd.Series, levels: Sequence[Any], place: Place) -> pd.DataFrame:

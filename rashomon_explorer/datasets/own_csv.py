@@ -88,10 +88,12 @@ def load_csv(
     -----
     PrivacyLeakWarning
         If a bound was learnt from the rows.
+    RowsClippedWarning
+        If more than 1 % of a column's values are outside its declared range (curator).
 
     Examples
     --------
-    >>> rows = b"age,home,repaid\n20,rent,no\n44,own,yes\n95,own,yes\n"
+    >>> rows = b"age,home,repaid\n20,rent,no\n44,own,yes\n90,own,yes\n"
     >>> data = load_csv(
     ...     rows,
     ...     target="repaid",

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rashomon_explorer.datasets.checks import Place, check_bounds, quoted
-from rashomon_explorer.datasets.columns import refuse_missing_text, to_numbers
+from rashomon_explorer.datasets.columns import refuse_missing_text, to_numbers, within
 from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.exceptions import DataError
 
@@ -133,8 +133,8 @@ def encode_numbers(
     Examples
     --------
     >>> import pandas as pd
-    >>> encode_numbers(pd.Series([5, 400], name="progress"), (0, 350), str)
-    (array([  5., 350.]), (0.0, 350.0))
+    >>> encode_numbers(pd.Series([5, 300], name="progress"), (0, 350), str)
+    (array([  5., 300.]), (0.0, 350.0))
     """
     if bounds is None:
         raise DataError(
@@ -148,7 +148,7 @@ def encode_numbers(
             f"target column {labels.name!r} is constant: every row has the same value, "
             "so there is nothing to learn; choose another target"
         )
-    return np.clip(values, low, high), (low, high)
+    return within(labels, (low, high), place), (low, high)
 
 
 def _label(value: Any) -> Any:

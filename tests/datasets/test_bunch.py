@@ -7,6 +7,10 @@ from rashomon_explorer.datasets.bunch import make_bunch
 from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.exceptions import DataError
 
+# Small tables with one value outside on purpose: that this is said has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+
+
 FIELDS = {
     "name",
     "X",
@@ -18,6 +22,7 @@ FIELDS = {
     "task",
     "classes",
     "feature_names",
+    "feature_groups",
     "DESCR",
     "source",
 }

@@ -13,6 +13,9 @@ from sklearn.utils import Bunch
 from rashomon_explorer.datasets import load_dataset
 from rashomon_explorer.exceptions import DataError
 
+# Small tables with one value outside on purpose: that this is said has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+
 
 def nominal(frame):
     """Give the text columns the category dtype, as ``fetch_openml(as_frame=True)`` does."""

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.datasets import load_csv
-from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, RowsClippedWarning
+
+# Small tables with one value outside on purpose: that this is said has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+
 
 ROWS = b"""age,income,home,sex,repaid
 20,1.5,rent,f,no
@@ -88,7 +92,7 @@ def test_learnt_bounds_warn_and_are_marked():
 
 def test_nothing_is_learnt_where_all_is_declared():
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", PrivacyLeakWarning)
         assert not load(learn_bounds=True).bounds_learnt
 
 
@@ -184,3 +188,19 @@ def test_a_spoilt_cell_is_named_by_its_line(n_rows, data):
         text += f"{'oops' if row == spoilt else row},0,{row % 2}\n"
     with pytest.raises(DataError, match=f"column 'a' is not numeric: line {line} is not"):
         load_csv(text.encode(), target="t", bounds={"a": (0, 9), "b": (-1, 1)})
+
+
+def test_more_than_one_value_in_a_hundred_outside_is_said_to_the_curator_without_a_number():
+    def load(outside):
+        ages = [20.0] * (1000 - outside) + [95.0] * outside
+        rows = "age,repaid\n" + "\n".join(
+            f"{a},{'no' if i % 2 else 'yes'}" for i, a in enumerate(ages)
+        )
+        return load_csv(rows.encode(), target="repaid", bounds={"age": (18, 90)})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(10).X["age"].max() == 90
+    with pytest.warns(RowsClippedWarning, match="'age'.*Curator") as caught:
+        load(11)
+    assert "11" not in str(caught[0].message) and "95" not in str(caught[0].message)

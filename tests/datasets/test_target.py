@@ -9,6 +9,9 @@ from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.datasets.target import encode_classes, encode_numbers, infer_task
 from rashomon_explorer.exceptions import DataError
 
+# Small tables with one value outside on purpose: that this is said has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+
 
 def labels(*values, name="t"):
     return pd.Series(values, name=name)

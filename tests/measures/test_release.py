@@ -8,9 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonSet
-from rashomon_explorer.exceptions import BudgetExceededError, CuratorOnlyError, FitError
-from rashomon_explorer.leaks import mark
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonSet
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    CuratorOnlyError,
+    FitError,
+    PrivacyLeakWarning,
+)
+from rashomon_explorer.leaks import ONE_BY_ONE, mark
 from rashomon_explorer.measures import ambiguity, score_std
 from rashomon_explorer.measures.release import (
     REFUSED,
@@ -331,3 +336,20 @@ def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
         release(models, Unreadable(), queries=["range_width"], rho=0.1, ledger=None)
     with pytest.raises(ValueError, match="near which rounding moves it too"):
         plan_release(models, 100_000, queries=["loss_differences"], rho=0.1)
+
+
+def test_rows_that_are_known_to_hold_what_was_learnt_are_refused_after_the_charge(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(PrivacyLeakWarning):
+        learnt = np.array(PublicBoundsScaler(bounds="learn").fit_transform(X))
+    models = RashomonClassifier(n_draws=2, epsilon=50.0, classes=[0, 1]).fit(X / 9, y)
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    asked = {"queries": ["ambiguity"], "epsilon": 1.0}
+    public = models.rashomon_set_.release()
+    with pytest.raises(CuratorOnlyError, match="learnt"):
+        release(public, learnt, y, ledger=None, **asked)
+    with pytest.raises(FitError) as caught:
+        release(public, learnt, y, ledger=ledger, **asked)
+    assert "learnt" in caught.value.detail and ledger.spent() == 1.0
+    assert ONE_BY_ONE in release(public, X / 9, ledger=None, **asked).guarantee.assumptions

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.leak_memory import recall
+from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
 from rashomon_explorer.measures.release.budget import Budget, Priced, price
 from rashomon_explorer.measures.release.catalogue import get_queries
 from rashomon_explorer.measures.release.noise import on_grid
@@ -155,6 +156,7 @@ def release(
 
     def answer() -> tuple[Answer, ...]:
         rows = Rows.read(public, X, y, groups)
+        _refuse_leaky(recall(rows.X))
         if charge is not None:
             recognise(charge.path, rows.X)
         return run.answers(rows, generator(random_state))
@@ -238,9 +240,7 @@ def _public(
 ) -> Public:
     """Everything that may be known before the charge has started: shapes, and no value."""
     released = _paid(models)
-    leak = leak_of(X, y, groups)
-    if leak:
-        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
+    _refuse_leaky(leak_of(X, y, groups))
     n_features = len(released.feature_names) - 1
     shape = _shape("X", X, 2, charged)
     if len(shape) != 2 or shape[1] != n_features or not shape[0]:
@@ -256,6 +256,11 @@ def _public(
             "which groups occur is not read off the rows"
         )
     return Public(released, shape[0], y is not None, groups is not None, declared)
+
+
+def _refuse_leaky(leak: str) -> None:
+    if leak:
+        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
 
 
 def _paid(models: object) -> ReleasedSet:
@@ -294,7 +299,8 @@ def _with_assumptions(
     guarantee: Guarantee, queries: Sequence[Query], *, charged: bool
 ) -> Guarantee:
     asked = [said for query in queries for said in query.assumptions]
-    stated = dict.fromkeys([*guarantee.assumptions, *asked, may_fail("release", charged=charged)])
+    failing = may_fail("release", charged=charged)
+    stated = dict.fromkeys([*guarantee.assumptions, *asked, ONE_BY_ONE, failing])
     return replace(guarantee, assumptions=tuple(stated))
 
 
