@@ -112,6 +112,8 @@ def test_a_charge_in_the_file_cannot_be_lowered_or_removed(tmp_path):
     ledger = book(tmp_path)
     charge = ledger.reserve(gdp(0.6))
     charge.start()
+    void = ledger.reserve(gdp(0.1))
+    void.void()
     connection = sqlite3.connect(ledger.path)
     for statement in (
         "DELETE FROM charges",
@@ -119,6 +121,13 @@ def test_a_charge_in_the_file_cannot_be_lowered_or_removed(tmp_path):
         "UPDATE charges SET leaks = 1",
         "UPDATE charges SET state = 'voided'",
         "UPDATE charges SET state = 'reserved'",
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute(statement)
+    for statement in (
+        f"UPDATE charges SET state = 'started' WHERE id = {void.id}",
+        "UPDATE budget SET epsilon = 99.0",
+        "DELETE FROM budget",
     ):
         with pytest.raises(sqlite3.IntegrityError):
             connection.execute(statement)
