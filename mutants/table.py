@@ -16,7 +16,7 @@ def table(results: list[Result]) -> str:
     survived = sum(result.survived for result in results)
     lines = [
         f"{len(results)} wrong constants: {caught} caught, {survived} survived.\n",
-        "| where | what was made wrong | without it | caught by |",
+        "| where | change | the claim, and what became of it | caught by |",
         "|---|---|---|---|",
         *map(_line, results),
     ]
