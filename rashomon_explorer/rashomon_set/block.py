@@ -176,7 +176,7 @@ class ModelBlock(Selection):
         --------
         >>> from rashomon_explorer import RashomonClassifier
         >>> X, y = [[0.9, 0.0], [0.6, 0.1], [-0.7, 0.1], [-0.5, 0.0]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
         >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
         {'both': ('x0', 'x1')}
         """
