@@ -31,13 +31,32 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     >>> from rashomon_explorer.privacy import plan
     >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
     """
-    if sampler != "exact" or planned.p <= _ALWAYS_CAME or is_said_elsewhere():
-        return
-    found = preflight(planned)
+    told = "" if sampler != "exact" or is_said_elsewhere() else foretold(planned)
+    if told:
+        warnings.warn(
+            f"{told} Nothing is charged yet.", HopelessDrawWarning, stacklevel=users_line()
+        )
+
+
+def foretold(planned: Plan) -> str:
+    """Say that exact draws are not to be expected, and what would let them come.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    str
+        Empty where draws are likely, or no more parameters than draws have always come for.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import plan
+    >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    ''
+    """
+    found = preflight(planned) if planned.p > _ALWAYS_CAME else None
     if found is None or found.likely:
-        return
-    warnings.warn(
-        f"{found.in_words} {remedies(planned)} Nothing is charged yet.",
-        HopelessDrawWarning,
-        stacklevel=users_line(),
-    )
+        return ""
+    return f"{found.in_words} {remedies(planned)}"

@@ -14,6 +14,7 @@ from rashomon_explorer.estimators import (
     RashomonClassifier,
     RashomonRegressor,
 )
+from rashomon_explorer.estimators.beforehand import foretold
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
@@ -75,6 +76,7 @@ class Session:
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         self._drawn: Constants | None = None
+        self._foretold: set[str] = set()
         state.observe(lambda _: self.replan(), [*SETTINGS])
         state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
 
@@ -290,6 +292,7 @@ class Session:
             raise DataError("a draw is under way: wait for it or press Stop")
         if state.data is None:
             raise DataError(_NO_DATA)
+        self._foretell()
         estimator = self.make_estimator(ledger=self._open_ledger())
         with said_elsewhere():
             plan = estimator.plan(*state.data.X.shape)
@@ -308,6 +311,19 @@ class Session:
             state.phase = "reserved"
         self.say(f"Drawing {plural(state.n_draws, 'model')}…")
         return self.job
+
+    def _foretell(self) -> None:
+        """Refuse once, before anything is charged, draws that are not to be expected."""
+        planned = self.state.plan
+        if planned is None or repr(planned) in self._foretold:
+            return
+        told = foretold(planned)
+        if told:
+            self._foretold.add(repr(planned))
+            raise SamplerError(
+                f"{told} Nothing was charged. Press Draw again to try all the same: the price is "
+                "spent even if no draw comes."
+            )
 
     def _open_ledger(self) -> Path | None:
         path = self._ledger_path

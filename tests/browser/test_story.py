@@ -159,15 +159,13 @@ def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dash
     spent, kept = ledger.spent(), page.traces("losses")
     page.type_number("Privacy price", "50")
     page.wait(lambda: "Over the budget" in page.text(".rx-plan"), "the plan to warn")
-    page.draw()
-    page.wait(lambda: page.alert, "the refusal")
-    assert "Nothing was drawn and nothing was spent" in page.alert
-    assert f"ε = {what_is_left(ledger.remaining)} is left" in page.alert
+    page.wait(lambda: "Set ε to" in page.text(".rx-price"), "what to set instead")
+    assert f"ε = {what_is_left(ledger.remaining)} is left" in page.text(".rx-price")
+    assert page.browser.find_element("css selector", "button.rx-draw").get_attribute("disabled")
     assert ledger.spent() == spent
     assert page.traces("losses") == kept
     page.type_number("Privacy price", "4")
-    page.button("Dismiss").click()
-    page.wait(lambda: not page.alert, "the alert to go")
+    page.wait(lambda: "Over the budget" not in page.text(".rx-plan"), "the warning to go")
 
 
 def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:

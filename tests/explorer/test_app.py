@@ -52,10 +52,15 @@ def test_every_number_of_the_panels_is_a_line_of_python(drawn):
     plan = [_evaluate([line], drawn) for line in drawn.plan_panel.lines()]
     shown = drawn.plan_panel.facts.value
     assert at_least(plan[0]) in shown
-    assert all(price(value) in shown for value in plan[1:3])
-    assert number(plan[3]) in shown
-    assert at_most(plan[4]) in shown
-    assert what_is_left(8.0 - plan[5]) in shown
+    # One price: what the draw adds to the ledger. What it would cost alone is named as such.
+    adds = plan[4]
+    assert adds < plan[1] and f"{price(adds)}</dd>" in shown
+    assert f"{price(plan[1])} if it were the only charge" in shown
+    assert number(plan[2]) in shown
+    assert at_most(plan[3]) in shown
+    assert what_is_left(8.0 - drawn.ledger.spent() - adds) in shown
+    assert f"<b>{price(adds)}</b>" in drawn.draw_panel.price.value
+    assert f"planned <b>{price(adds).removeprefix('ε = ')}</b>" in drawn.budget_panel.gauge.value
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
         _evaluate([line], drawn) for line in drawn.numbers_panel.lines()
     )

@@ -291,4 +291,37 @@ def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     assert "spends <b>ε = 4</b>" in panel.price.value
     assert "≥ 66%" in panel.price.value
     explorer.state.epsilon = 9.0
-    assert "Over the budget</b>: ε = 8 is left" in panel.price.value
+    assert "Over the budget</b>: This draw would add ε = 9, and ε = 8 is left" in panel.price.value
+    assert panel.draw.disabled and panel.draw.button_style == ""
+    most = float(panel.price.value.split("Set ε to ")[1].split()[0])
+    assert 7.9 < most <= 8.0
+    assert "does not fit" in explorer.budget_panel.gauge.value
+    explorer.state.epsilon = most  # the remedy, as it is said
+    assert not panel.draw.disabled and panel.draw.button_style == "primary"
+
+
+def test_a_price_that_promises_little_has_a_quiet_button_and_says_why(tmp_path, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path)
+    panel = explorer.draw_panel
+    assert explorer.plan.hit_rate_bound < 0.2
+    assert not panel.draw.disabled and panel.draw.button_style == ""
+    assert "may buy nothing" in panel.price.value and "within ψ" in panel.price.value
+    assert "This price promises little" in explorer.plan_panel.facts.value
+    explorer.state.psi = 0.65
+    explorer.state.epsilon = 90.0
+    assert explorer.plan.hit_rate_bound >= 0.2
+    assert "promises little" not in explorer.plan_panel.facts.value
+
+
+def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
+    tmp_path, cancer, monkeypatch
+):
+    monkeypatch.setattr(
+        "rashomon_explorer.explorer.session.foretold", lambda planned: "No draw would come."
+    )
+    explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.draw_panel.draw.click()
+    assert "No draw would come. Nothing was charged." in explorer.state.alert.reason
+    assert explorer.ledger is None
+    explorer.draw()
+    assert explorer.rashomon_set.n_draws == 20 and len(explorer.ledger.entries()) == 1

@@ -1,0 +1,95 @@
+"""Exact draws foretold from simulated rows: by public numbers, the same for everybody."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.exceptions import HopelessDrawWarning
+from rashomon_explorer.privacy import plan, plan_path
+from rashomon_explorer.privacy.weakness import said_elsewhere
+from rashomon_explorer.samplers import preflight as module
+from rashomon_explorer.samplers.preflight import preflight, remedies
+
+ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with said_elsewhere():
+        yield
+
+
+def _plan(n, p, psi=0.02, **settings):
+    return plan(n, p, psi, **{**ROWS, **settings})
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("p", [2, 11])
+def test_small_problems_are_likely(loss, p):
+    assert preflight(_plan(10_000, p, loss=loss)).likely
+
+
+def test_hopeless_ones_are_not_and_a_change_that_is_named_helps():
+    hard = _plan(34_000, 92)
+    found = preflight(hard)
+    assert not found.likely and "did not come" in found.in_words
+    told = remedies(hard)
+    assert "radius = " in told
+    radius = float(told.split("radius = ")[1].split()[0].rstrip(","))
+    assert preflight(_plan(34_000, 92, radius=radius)).likely
+    assert remedies(_plan(10_000, 3)) == ""
+
+
+def test_the_prediction_is_a_function_of_public_numbers_alone():
+    planned = _plan(3_000, 6)
+    first = preflight(planned)
+    module._tried.cache_clear()
+    again = preflight(planned)
+    assert (first.proposed, first.accepted) == (again.proposed, again.accepted)
+
+
+def test_the_simulated_rows_are_within_the_declared_bounds():
+    for loss in ("logistic", "squared"):
+        law = module.PublicLaw.of(_plan(500, 6, loss=loss))
+        problem = module._simulated(law)
+        assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
+        assert problem.clipped_share == 0
+        assert problem.constants.priced_osc == pytest.approx(law.constants.priced_osc, rel=1e-6)
+
+
+def test_nothing_is_foretold_of_paths_and_of_plans_of_unknown_origin():
+    assert preflight(plan_path(5_000, 11, 0.02, **ROWS)) is None
+    assert preflight(replace(_plan(5_000, 11), radius=None)) is None
+
+
+def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
+    """Negative control: where draws are likely, nothing is said."""
+    from rashomon_explorer.estimators import beforehand
+
+    hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
+    monkeypatch.setattr(beforehand, "preflight", lambda planned: hopeless)
+    monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
+    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
+        beforehand.warn_if_hopeless(_plan(500, 18), "exact")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beforehand.warn_if_hopeless(_plan(500, 18), "langevin")
+        beforehand.warn_if_hopeless(_plan(500, 3), "exact")
+        monkeypatch.setattr(beforehand, "preflight", preflight)
+        beforehand.warn_if_hopeless(_plan(500, 3), "exact")
+
+
+def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
+    from rashomon_explorer.estimators import base
+
+    def stop(planned, sampler):
+        raise InterruptedError("asked before anything was read")
+
+    monkeypatch.setattr(base, "warn_if_hopeless", stop)
+    with pytest.raises(InterruptedError):
+        RashomonClassifier(classes=[0, 1]).fit([[np.nan]] * 4, [0, 1, 0, 1])
