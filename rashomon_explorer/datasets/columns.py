@@ -157,6 +157,10 @@ def as_text(values: pd.Series) -> pd.Series:
     >>> as_text(pd.Series([1.0, None, 3.0])).tolist()
     ['1', '', '3']
     """
+    if isinstance(values.dtype, pd.StringDtype):  # long columns of few words
+        codes, words = pd.factorize(values)
+        told = np.array([*(str(word).strip() for word in words), ""], dtype=object)
+        return pd.Series(told[codes], index=values.index, name=values.name, dtype=object)
     if pd.api.types.is_float_dtype(values):
         cells: list[str] = ["" if np.isnan(v) else _number_text(v) for v in values.to_numpy(float)]
     else:

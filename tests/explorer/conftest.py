@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.datasets import load_csv, load_dataset
-from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import Explorer, app
 
 
 @pytest.fixture(scope="session")
@@ -14,10 +14,11 @@ def cancer():
 
 
 @pytest.fixture
-def explorer(tmp_path):
+def explorer(tmp_path, monkeypatch):
     """An explorer whose data set was put away."""
+    monkeypatch.setattr(app, "FIRST_DATA", "")
     explorer = Explorer(home=tmp_path)
-    explorer.data_panel.name.value = ""
+    explorer.session.forget()
     return explorer
 
 
