@@ -111,3 +111,38 @@ def _setting(name: str, values: Mapping[str, Any]) -> str:
 
 
 _SYMBOLS = {"psi": "ψ", "epsilon": "ε", "delta": "δ", "n_draws": "draws"}
+
+
+def same_rows(others: tuple[str, ...], ledger: str) -> str:
+    """Say that the rows of a table were charged to other ledgers than that of its name.
+
+    Parameters
+    ----------
+    others : tuple of str
+        File names of the ledgers; empty for none.
+    ledger : str
+        File name of the one in use.
+
+    Returns
+    -------
+    str
+        A few sentences, for the curator.
+
+    Examples
+    --------
+    >>> same_rows(("clinic.ledger",), "clinic.ledger")[:67]
+    'The same rows were charged to clinic.ledger before. Its budget is u'
+    >>> same_rows((), "clinic.ledger")
+    ''
+    """
+    if not others:
+        return ""
+    told = f"The same rows were charged to {', '.join(others)} before. "
+    if ledger in others:
+        told += "Its budget is used here too, whatever this copy is called. "
+    if set(others) - {ledger}:
+        told += (
+            f"That is another budget than {ledger}: for the people in the table what all of them "
+            "spend adds up. Go on under the name that the table had there. "
+        )
+    return told + "(Curator: this was read from the rows.)"

@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.account import Account, ledger_path, read_accoun
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.guard import report
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table, was_noted
-from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget
+from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan, no_guarantee
@@ -117,16 +117,18 @@ class Session:
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
         state = self.state
-        path = ledger_path(self.home, data.name)
+        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
+        scaled = scaler.fit_transform(data.X)
+        own = ledger_path(self.home, data.name)
+        others = charged_elsewhere(own, data.X, scaled)
         try:
-            account = self._read_account(path)
+            account = self._account_for(own, others)
         except LedgerError:
             self.forget()
             raise
-        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
-        self.rows = self._scaled = scaler.fit_transform(data.X)
+        self.rows = self._scaled = scaled
         self._scaler = scaler
-        self._ledger_path = path
+        self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         self._clear()
         with state.hold_trait_notifications():
@@ -137,7 +139,7 @@ class Session:
                 state.loss = "logistic" if data.task == "classification" else "squared"
             state.account = account
             state.delta = account.delta
-            state.charged_elsewhere = charged_elsewhere(path, data.X, self._scaled)
+            state.same_rows = same_rows(others, account.path.name)
         self.replan()
         self.say(
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
@@ -151,7 +153,7 @@ class Session:
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
-            self.state.charged_elsewhere = ()
+            self.state.same_rows = ""
         self.say("No data yet.")
 
     def _clear(self) -> None:
@@ -199,8 +201,8 @@ class Session:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
             if data is not None:
-                tables = data.X, self._scaled
-                state.charged_elsewhere = charged_elsewhere(self._ledger_path, *tables)
+                others = charged_elsewhere(self._ledger_path, data.X, self._scaled)
+                state.same_rows = same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()
         except LedgerError as error:  # its draws can be shown, but nothing can be charged
@@ -258,6 +260,14 @@ class Session:
         if self._ledger_path is not None:
             self.state.account = self._read_account(self._ledger_path)
         return self.state.account
+
+    def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
+        """Read the ledger of a data set's name; before there is one, that of the same rows."""
+        account = self._read_account(own)
+        known = [self.home / name for name in others if (self.home / name).exists()]
+        if account.exists or not known:
+            return account
+        return min(map(self._read_account, known), key=lambda found: found.left)
 
     def _read_account(self, path: Path) -> Account:
         budget = self.state.budget_epsilon, self.state.budget_delta

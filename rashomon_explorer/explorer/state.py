@@ -50,8 +50,8 @@ class ExplorerState(traitlets.HasTraits):
         Public constants of the problem that the settings pose; the ridge changes no plan.
     account : Account or None
         The ledger as last read.
-    charged_elsewhere : tuple of str
-        File names of other ledgers that the same rows were charged to.
+    same_rows : str
+        What to know about other ledgers that the same rows were charged to.
     rashomon_set : RashomonSet or None
         The draws so far.
     drawn_settings : dict
@@ -85,7 +85,7 @@ class ExplorerState(traitlets.HasTraits):
     plan = traitlets.Any(None, allow_none=True)
     constants = traitlets.Any(None, allow_none=True)
     account = traitlets.Any(None, allow_none=True)
-    charged_elsewhere = traitlets.Tuple()
+    same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)

@@ -129,29 +129,47 @@ def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
     assert explorer.draw_panel.draw.disabled
 
 
-@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
-def test_the_same_rows_under_another_name_are_told_before_they_are_paid_for(
-    explorer, table, tmp_path
-):
+def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
     bounds = {"age": (18, 90), "debt": (0, 1)}
     asked = {"target": "repaid", "sensitive": ["sex"], "bounds": bounds}
     explorer.session.choose(load_csv(table, **asked))
-    assert explorer.budget_panel.elsewhere.value == ""
+    assert explorer.budget_panel.same_rows.value == ""
     explorer.draw()
+    left = explorer.state.account.left
     copy = table.with_name("loans (1).csv")
     copy.write_bytes(table.read_bytes())
     again = Explorer(home=tmp_path)
-    again.session.choose(load_csv(copy, **asked))
-    assert "<code>loans.ledger</code>" in again.budget_panel.elsewhere.value
-    assert 'role="alert"' in again.budget_panel.elsewhere.value
-    again.session.choose(load_csv(copy, **{**asked, "bounds": {**bounds, "age": (0, 120)}}))
-    assert "<code>loans.ledger</code>" in again.budget_panel.elsewhere.value
+    for declared in (bounds, {**bounds, "age": (0, 120)}):
+        again.session.choose(load_csv(copy, **{**asked, "bounds": declared}))
+        told = again.budget_panel.same_rows.value
+        assert "charged to loans.ledger before. Its budget is used here too" in told
+        assert 'role="alert"' in told
+        assert again.ledger.path == explorer.ledger.path
+        assert again.state.account.left == left
+    again.state.epsilon = 2 * left
+    with pytest.raises(BudgetExceededError):
+        again.draw()
+    assert [path.name for path in tmp_path.glob("*.ledger")] == ["loans.ledger"]
     again.session.choose(load_csv(table, **asked))
-    assert again.budget_panel.elsewhere.value == ""
+    assert again.budget_panel.same_rows.value == ""
     again.session.choose(load_dataset("wine"))
-    assert again.budget_panel.elsewhere.value == ""
+    assert again.budget_panel.same_rows.value == ""
     again.session.forget()
-    assert again.budget_panel.elsewhere.value == ""
+    assert again.budget_panel.same_rows.value == ""
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
+def test_two_ledgers_of_the_same_rows_are_told_beside_the_budget(explorer, table, tmp_path):
+    asked = {"target": "repaid", "bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
+    explorer.session.choose(load_csv(table, **asked))
+    explorer.draw()
+    copy = table.with_name("copy.csv")
+    copy.write_bytes(table.read_bytes())
+    Ledger.create(tmp_path / "copy.ledger", epsilon=8.0, delta=1e-6)
+    explorer.session.choose(load_csv(copy, **asked))
+    told = explorer.budget_panel.same_rows.value
+    assert "charged to loans.ledger before. That is another budget than copy.ledger" in told
+    assert explorer.ledger.path.name == "copy.ledger"
 
 
 def test_a_ledger_that_another_session_used_and_that_is_missing_was_lost(

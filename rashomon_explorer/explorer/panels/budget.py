@@ -56,11 +56,11 @@ class BudgetGauge:
         self.gauge = ipywidgets.HTML()
         self.gauge.add_class("rx-gauge")
         self._code = CodeToggle(self.lines, "Budget")
-        self.elsewhere = ipywidgets.HTML()
-        hide_when_empty(self.elsewhere)
+        self.same_rows = ipywidgets.HTML()
+        hide_when_empty(self.same_rows)
         state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
-        state.observe(lambda _: self._say_elsewhere(), ["charged_elsewhere", "account"])
-        parts = [self.elsewhere, self.gauge, self.epsilon, self.delta]
+        state.observe(lambda _: self._say_same_rows(), "same_rows")
+        parts = [self.same_rows, self.gauge, self.epsilon, self.delta]
         self.widget = card("", "Budget", parts, self._code)
         self.refresh()
 
@@ -75,18 +75,9 @@ class BudgetGauge:
             "explorer.ledger.entries()",
         )
 
-    def _say_elsewhere(self) -> None:
-        account, others = self.state.account, self.state.charged_elsewhere
-        if account is None or not others:
-            self.elsewhere.value = ""
-            return
-        names = ", ".join(f"<code>{escape(name)}</code>" for name in others)
-        self.elsewhere.value = (
-            '<p class="rx-band rx-none" role="alert">'
-            f"<b>The same rows were charged to {names}.</b> That is another budget than this one: "
-            "for the people in the table what both spend adds up. Go on under the name that the "
-            "table had there. (Curator: this was read from the rows.)</p>"
-        )
+    def _say_same_rows(self) -> None:
+        told = escape(self.state.same_rows)
+        self.same_rows.value = told and f'<p class="rx-band rx-none" role="alert">{told}</p>'
 
     def refresh(self) -> None:
         """Write the gauge again."""
