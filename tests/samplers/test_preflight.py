@@ -33,13 +33,13 @@ def test_small_problems_are_likely(loss, p):
 
 
 def test_hopeless_ones_are_not_and_a_change_that_is_named_helps():
-    hard = _plan(34_000, 92)
+    hard = _plan(100_000, 151)
     found = preflight(hard)
     assert not found.likely and "did not come" in found.in_words
     told = remedies(hard)
     assert "radius = " in told
     radius = float(told.split("radius = ")[1].split()[0].rstrip(","))
-    assert preflight(_plan(34_000, 92, radius=radius)).likely
+    assert preflight(_plan(100_000, 151, radius=radius)).likely
     assert remedies(_plan(10_000, 3)) == ""
 
 
