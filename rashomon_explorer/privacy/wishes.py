@@ -13,6 +13,8 @@ from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
 if TYPE_CHECKING:
     from rashomon_explorer.privacy.planner import Plan
 
+# A temperature so much colder takes more rows, or a larger price, than there are.
+_BEYOND = 1e12
 _WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
 _RIDGES = (1.0, 0.1, 0.01)
 _SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
@@ -53,6 +55,8 @@ def wishes(planned: "Plan", *, ridge: bool = False) -> list[str]:
     if wanted is None or not 0 < planned.beta < math.inf:
         return []
     told, beta = wanted
+    if not beta < _BEYOND * planned.beta:
+        return []
     law = PublicLaw.of(planned)
     if planned.certificate == "oscillation":
         ways = _by_range(planned, beta, law)

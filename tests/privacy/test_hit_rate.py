@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaincc, gammaln
@@ -107,6 +107,8 @@ def test_the_excess_is_unbounded_without_heat() -> None:
     assert expected_excess_bound(3, 0.0, 0.1) == math.inf == sharp_excess_bound(3, 0.0, 0.1)
 
 
+@example(p=1, beta=1.0, psi=3e-222)
+@example(p=1, beta=1.0, psi=5e-324)
 @given(p=st.integers(1, 300), beta=st.floats(0.1, 1e6), psi=st.floats(0, 2))
 def test_a_plan_promises_the_stronger_of_the_two_excess_bounds(p, beta, psi):
     assert sharp_excess_bound(p, beta, psi) <= expected_excess_bound(p, beta, psi)

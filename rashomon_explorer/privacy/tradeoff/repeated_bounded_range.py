@@ -87,7 +87,8 @@ class RepeatedBoundedRange(TradeOff):
     @property
     def rho_of_draws(self) -> float:
         """ρ = kη²/8 of the draws (Cesar and Rogers 2021); what is only f-DP may have more."""
-        return self.count * self.eta**2 / 8
+        # Not η**2, which raises where a price overflows: an infinite one is true.
+        return self.count * self.eta * self.eta / 8
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
