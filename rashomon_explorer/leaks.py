@@ -94,8 +94,14 @@ def leak_of(*data: Any) -> str:
     str
         All reasons, each once; empty if there is none.
     """
-    leaks = [getattr(part, "leak", "") or _attributes(part).get(_KEY, "") for part in data]
+    leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
+
+
+def _written_on(data: Any) -> Any:
+    # A column or a row that is called "leak" is an attribute of a pandas object, too: its values
+    # are no mark, and private.
+    return data.leak if isinstance(data, LeakyArray) else _attributes(data).get(_KEY, "")
 
 
 def _attributes(data: Any) -> dict[Any, Any]:

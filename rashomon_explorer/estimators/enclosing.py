@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
@@ -34,11 +35,14 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
 
 def _enclosing(estimator: Any) -> Iterator[Pipeline]:
     # A pipeline tells its last step nothing of the others, and a transformer in between takes
-    # every mark off the rows. But its fit is running, so that it can be found among the callers.
-    inner, frame = estimator, sys._getframe(1)
+    # every mark off the rows. But its fit is running, so that it can be found among the callers,
+    # and so can a search or an ensemble that is a pipeline's last step and fits copies of it.
+    within, frame = [estimator], sys._getframe(1)
     while frame is not None:
         owner = frame.f_locals.get("self")
-        if isinstance(owner, Pipeline) and owner.steps[-1][1] is inner:
-            yield owner
-            inner = owner
+        if isinstance(owner, BaseEstimator) and owner is not within[-1]:
+            last = owner.steps[-1][1] if isinstance(owner, Pipeline) else None
+            if any(last is one for one in within):
+                yield owner
+            within.append(owner)
         frame = frame.f_back  # type: ignore[assignment]

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import BaggingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -163,6 +164,32 @@ def test_a_search_and_its_best_have_none_either(X: FloatArray, labels: FloatArra
         "GridSearchCV: settings are chosen by scores on the rows",
         "estimator.scale: PublicBoundsScaler: bounds are learnt from the rows",
     ]
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+@learns
+@pytest.mark.parametrize(
+    "last",
+    [
+        GridSearchCV(model(), {"psi": [0.05]}, cv=2, error_score="raise"),
+        BaggingClassifier(model(), n_estimators=1),
+    ],
+)
+def test_a_last_step_that_fits_copies_knows_what_came_before(
+    last: Any, X: FloatArray, labels: FloatArray
+) -> None:
+    """The normalizer changes the numbers, so that the pipeline alone can tell."""
+    for scaler, holds in ((PublicBoundsScaler("learn"), False), (PublicBoundsScaler(), True)):
+        fitted = make_pipeline(scaler, Normalizer(), clone(last)).fit(X, labels)[-1]
+        drawn = getattr(fitted, "best_estimator_", None) or fitted.estimators_[0]
+        assert drawn.guarantee_.holds is holds
+
+
+def test_a_value_called_leak_is_no_mark() -> None:
+    """A column or a row of that name is an attribute of a pandas object, and private."""
+    labels = pd.Series(["HIV", "none"], index=["leak", "other"])
+    assert leak_of(labels, pd.DataFrame({"leak": ["HIV"]})) == ""
+    assert leak_of(mark(labels, LEARNT)) == LEARNT
 
 
 def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:

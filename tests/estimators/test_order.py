@@ -18,7 +18,7 @@ LOOKS: list[str] = []
 class Trap:
     """Raises at whatever could show a value; shape, names and types are public."""
 
-    open_to: frozenset[str] = frozenset({"shape", "__class__", "attrs", "leak"})
+    open_to: frozenset[str] = frozenset({"shape", "__class__", "attrs"})
 
     def __getattribute__(self, name: str) -> Any:
         if name in type(self).open_to:
@@ -122,6 +122,14 @@ TRAPS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "y a series": lambda: (good_X(), TrapSeries(good_y())),
     "y a frame": lambda: (good_X(), TrapFrame({"label": good_y()})),
     "y a list": lambda: (good_X(), TrapList(good_y().tolist())),
+    "X with a column called leak": lambda: (
+        TrapFrame(good_X(), columns=["leak", "attrs"]),
+        good_y(),
+    ),
+    "y with a row called leak": lambda: (
+        good_X(),
+        TrapSeries(good_y(), index=["leak", *range(39)]),
+    ),
     "both": lambda: (frame(), TrapSeries(good_y())),
 }
 KINDS: dict[str, Callable[..., Any]] = {
