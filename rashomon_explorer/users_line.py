@@ -4,10 +4,16 @@ import functools
 import sys
 from pathlib import Path
 
+import joblib
 import sklearn
 
-# Between a user's ``pipeline.fit`` and our warning stand scikit-learn's own frames.
-_INSIDE = (str(Path(__file__).parent), str(Path(sklearn.__file__).parent), functools.__file__)
+# Between a user's ``pipeline.fit`` and our warning stand scikit-learn's own frames, and joblib's
+# where it fits a transformer.
+_INSIDE = (
+    *(str(Path(str(module.__file__)).parent) for module in (sklearn, joblib)),
+    str(Path(__file__).parent),
+    functools.__file__,
+)
 
 
 def users_line() -> int:

@@ -151,7 +151,7 @@ def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     paid = price(released.guarantee.epsilon(delta), delta)
     doubt = doubt_of(released)
     told = f"released: paid with {paid}"
-    return add_band(figure, "release", f"{told} · {doubt}" if doubt else told)
+    return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
 
 def feature_index(names: Sequence[str], name: str) -> int:

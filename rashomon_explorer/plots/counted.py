@@ -133,4 +133,4 @@ def _nobody(models: Any) -> str:
 
 
 _REMEDY = "raise epsilon or psi, draw fewer models, or take more rows"
-_TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>, or take more rows."
+_TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or take more rows."

@@ -143,7 +143,7 @@ def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
         Amber for what private rows were read for, green for what was paid, vermillion for no
         guarantee.
     text : str
-        The words; the colour never speaks alone.
+        The words; the colour never speaks alone. A ``<br>`` makes the band a line higher.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
         ysizemode="pixel",
         yanchor=1,
         y0=6,
-        y1=24,
+        y1=24 + 15 * text.count("<br>"),
         fillcolor=fill,
         line={"color": edge, "width": 1},
         label={"text": text, "textposition": "middle left", "padding": 6, "font": {"size": 11.5}},

@@ -23,3 +23,10 @@ def test_a_page_says_that_its_program_is_silent(browser: Any, dashboard: Any) ->
     for kernel in kernels:
         kernel.kill()
     page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it", 60)
+    page.wait(lambda: page.run(_DISCONNECTED), "the widgets to notice")
+    assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
+
+
+_DISCONNECTED = "document.querySelectorAll('.rx-app .jupyter-widgets-disconnected').length"
+_MARKS = """[...document.querySelectorAll('.rx-app .jupyter-widgets-disconnected')]
+  .filter((n) => getComputedStyle(n, '::before').content !== 'none').length"""

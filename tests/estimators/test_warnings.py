@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import RowsClippedWarning
 
 FloatArray = NDArray[np.float64]
@@ -32,4 +33,14 @@ def test_more_than_a_hundredth_of_clipped_rows_is_said(
 def test_a_warning_points_to_the_line_that_fits(X: FloatArray, labels: FloatArray) -> None:
     with pytest.warns(RowsClippedWarning) as caught:
         RashomonClassifier(**STRONG).fit(10 * X, labels)
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_warning_of_a_transformer_in_a_pipeline_points_to_the_line_that_fits(
+    X: FloatArray, labels: FloatArray
+) -> None:
+    bounds = [(-0.01, 0.01)] * X.shape[1]
+    pipeline = make_pipeline(PublicBoundsScaler(bounds), RashomonClassifier(**STRONG))
+    with pytest.warns(RowsClippedWarning) as caught:
+        pipeline.fit(X, labels)
     assert {one.filename for one in caught} == {__file__}

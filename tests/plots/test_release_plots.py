@@ -16,12 +16,12 @@ from tests.measures.release_cases import models_of
 def test_release_figures_carry_their_price_and_refuse_a_curators_set(make, models):
     figure = make(models.release())
     assert figure.layout.meta["view"] == "release"
-    paid, doubt = figure.layout.shapes[0].label.text.split(" · ")
+    paid, doubt = figure.layout.shapes[0].label.text.split("<br>")
     assert paid == "released: paid with ε = 20 at δ = 1e-6"
     assert models.plan.hit_rate_bound < 0.2
-    assert doubt == "hit rate promised ≥ 0.176: may be far outside the set"
+    assert doubt == "hit rate promised ≥ 17%: perhaps no use"
     strong = replace(models, plan=replace(models.plan, hit_rate_bound=0.2)).release()
-    assert " · " not in make(strong).layout.shapes[0].label.text
+    assert "<br>" not in make(strong).layout.shapes[0].label.text
     with pytest.raises(TypeError, match=r"needs a ReleasedSet, got RashomonSet; call .release"):
         make(models)
 
