@@ -16,13 +16,13 @@ def test_a_page_says_that_its_program_is_silent(browser: Any, dashboard: Any) ->
     kernels = dashboard.kernels()
     for kernel in kernels:
         kernel.send_signal(signal.SIGSTOP)
-    page.wait(lambda: "does not answer" in page.text(".rx-kernel-lost"), "words about it", 60)
+    page.wait(lambda: "does not answer" in page.text(".rx-kernel-lost"), "words about it")
     for kernel in kernels:
         kernel.send_signal(signal.SIGCONT)
-    page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go", 60)
+    page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go")
     for kernel in kernels:
         kernel.kill()
-    page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it", 60)
+    page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it")
     page.wait(lambda: page.run(_DISCONNECTED), "the widgets to notice")
     assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
 
