@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
 FloatArray = NDArray[np.float64]
 
 _SECONDS_BETWEEN_RESTS = 5e-3
+_PUBLIC_START = "the model at which the chains start is public, or was released before"
 
 
 @dataclass(frozen=True)
@@ -197,14 +198,20 @@ class LangevinSampler:
             "n_chains": self.n_chains,
         }
         if self.release == "path":
-            return path_guarantee(**common)
+            return self._from_start(path_guarantee(**common))
         if steps != self.n_steps:
             raise ValueError(
                 "the last state is certified for a number of steps that is settled beforehand: "
                 'take release="path" to stop at any time'
             )
         contraction = drift.contraction(self.step_size)
-        return last_iterate_guarantee(**common, contraction=contraction, diameter=drift.diameter)
+        last = last_iterate_guarantee(**common, contraction=contraction, diameter=drift.diameter)
+        return self._from_start(last)
+
+    def _from_start(self, guarantee: Guarantee) -> Guarantee:
+        if self.start is None:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, _PUBLIC_START))
 
     def batches(self, target: PathTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """States of the chains, every ``thin`` steps after the burn-in, and the last.

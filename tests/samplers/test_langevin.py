@@ -287,6 +287,9 @@ def test_chains_begin_where_no_row_has_been():
     sampler = LangevinSampler(1e-12, 1, n_chains=2, start=(3.0, 0.0))
     (state,) = sampler.states(target, np.random.default_rng(0))
     np.testing.assert_allclose(state, [[1.0, 1.0], [0.0, 0.0]], atol=1e-4)  # projected
+    assert "the chains start is public" in sampler.certificate(target).assumptions[-1]
+    at_zero = LangevinSampler(1e-12, 1, n_chains=2).certificate(target).assumptions
+    assert len(sampler.certificate(target).assumptions) == len(at_zero) + 1
     with pytest.raises(ValueError, match="start must hold 2 parameters, got 1"):
         next(LangevinSampler(1e-3, 1, start=[0.0]).batches(target, np.random.default_rng(0)))
     with pytest.raises(ValueError, match="start must hold finite numbers"):
