@@ -201,7 +201,7 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
     >>> first.name, first.printed, first.usable
     ('path_beta', True, False)
     >>> first.why
-    'unsound: at (1, 1e-05) such a path has δ = 0.00184 and ε = 1.63; use path_guarantee'
+    'unsound: at (1, 1e-05) such a path has δ = 0.00184 and ε = 1.628; use path_guarantee'
     """
     allowed = gdp_mu(epsilon, delta)
     log = _log_inverse(delta)
