@@ -72,7 +72,7 @@ class SameTableWarning(UserWarning):
 
 
 class LedgerWarning(UserWarning):
-    """The folder of a ledger cannot keep note of which tables its ledgers guard."""
+    """A ledger was given and does less than one may think; the message says what."""
 
 
 class RowsClippedWarning(UserWarning):

@@ -236,7 +236,7 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
         if self.ledger is not None:
-            warn_if_uncharged(leak)
+            warn_if_uncharged(guarantee, leak)
 
         def draw() -> dict[str, Any]:
             if charge is not None:

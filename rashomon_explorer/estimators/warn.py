@@ -1,9 +1,10 @@
-"""Warnings about rows: longer than declared, or made with what was learnt from them."""
+"""Warnings of a fit: rows shortened or made with what was learnt, and prices nobody charged."""
 
 import warnings
 
 from rashomon_explorer.clipping import warn_if_clipped
-from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.users_line import users_line
 
 
@@ -28,25 +29,29 @@ def warn_if_shortened(share: float, row_norm: float) -> None:
     )
 
 
-def warn_if_uncharged(leak: str) -> None:
+def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     """Tell who gave a ledger that nothing is charged, for nothing can be promised.
 
     Parameters
     ----------
+    guarantee : Guarantee
     leak : str
         What was learnt from the rows; empty for nothing.
 
     Examples
     --------
-    >>> warn_if_uncharged("")
+    >>> from rashomon_explorer.privacy import pure
+    >>> warn_if_uncharged(pure(1.0), "")
     """
-    if leak:
-        warnings.warn(
-            f"{leak}: these draws have no privacy guarantee and cannot be released, so that the "
-            "ledger is not charged. Declare the bounds instead",
-            PrivacyLeakWarning,
-            stacklevel=users_line(),
-        )
+    if guarantee.holds:
+        return
+    remedy = "Declare the bounds instead" if leak else "Take another sampler, or no ledger"
+    warnings.warn(
+        f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
+        f"that the ledger is not charged. {remedy}",
+        PrivacyLeakWarning if leak else LedgerWarning,
+        stacklevel=users_line(),
+    )
 
 
 def warn_of_a_leak(leak: str) -> None:

@@ -209,9 +209,13 @@ class Ledger(Shown):
         budget, totals = self._standing()
         return totals.plus(guarantee).epsilon(_delta(budget))
 
-    def can_afford(self, guarantee: Guarantee) -> bool:
-        """Whether the budget has room for this charge now, by the ledger's rule."""
+    def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
+        """Whether :meth:`reserve` would accept this charge now, by the same ``rule``."""
         budget, totals = self._standing()
+        try:
+            check_covered(guarantee, _delta(budget), rule)
+        except LedgerError:
+            return False
         return budget is None or _within(totals.plus(guarantee).epsilon(budget[1]), budget)
 
     def reserve(

@@ -152,7 +152,15 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
     """Return the budget (ε, δ), or None if none was set."""
     row = connection.execute("SELECT epsilon, delta FROM budget").fetchone()
-    return None if row is None else (row[0], row[1])
+    if row is None:
+        return None
+    epsilon, delta = row
+    if not all(isinstance(part, float) for part in row) or not (epsilon >= 0 and 0 <= delta < 1):
+        raise LedgerError(
+            f"the ledger's budget reads ε={epsilon!r}, δ={delta!r}, which is none: something else "
+            "changed the file; go back to a copy you trust"
+        )
+    return epsilon, delta
 
 
 def write_budget(connection: sqlite3.Connection, budget: tuple[float, float]) -> None:

@@ -16,6 +16,7 @@ from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
     LedgerError,
+    LedgerWarning,
     SamplerError,
 )
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
@@ -121,7 +122,9 @@ class TestCharge:
         self, kind: Callable[..., Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
         Ledger.create(path, epsilon=1e-9)
-        kind(sampler="hit_and_run", n_draws=3, ledger=path, random_state=0).fit(X, labels)
+        look = kind(sampler="hit_and_run", n_draws=3, ledger=path, random_state=0)
+        with pytest.warns(LedgerWarning, match="curator only: .* the ledger is not charged"):
+            look.fit(X, labels)
         assert Ledger(path).entries() == []
 
     @pytest.mark.parametrize("given", [str, Path, Ledger.open])

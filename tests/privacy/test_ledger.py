@@ -631,3 +631,15 @@ except RuntimeError:
         budget = Ledger(path).budget
         assert budget is not None
         assert str(budget[0]) == sorted(said)[0]
+
+
+@pytest.mark.parametrize("value", ["NULL", "'much'", "-1.0", "1e400 - 1e400"])
+def test_a_budget_that_is_none_is_refused(value: str, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0, delta=1e-6)
+    with sqlite3.connect(ledger.path) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(f"UPDATE budget SET epsilon = {value}")
+    connection.close()
+    with pytest.raises(LedgerError, match="something else changed the file"):
+        ledger.reserve(pure(0.1))

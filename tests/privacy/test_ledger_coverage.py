@@ -42,6 +42,7 @@ def test_it_is_never_charged_by_a_looser_rule_unasked(sampled, budget, tmp_path:
 
 def test_who_asks_pays_the_higher_price(sampled, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0, delta=1e-6)
+    assert (ledger.can_afford(sampled), ledger.can_afford(sampled, "zcdp")) == (False, True)
     charge = ledger.reserve(sampled, rule="zcdp")
     assert charge.id == 1
     assert ledger.spent() == ledger.totals.epsilon(1e-6) > 100
