@@ -84,6 +84,7 @@ def test_data_and_model_panels_show_runnable_python(drawn):
 
 def test_tables_open_behind_every_figure(tmp_path, cancer):
     explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.state.psi = 0.6  # wide enough for draws to lie inside: figures of the set need some
     explorer.draw()
     for card in explorer.cards.values():
         card._table_button.value = True
@@ -101,6 +102,7 @@ def test_a_figure_that_fails_says_so_in_its_place(drawn, monkeypatch):
 def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
+        explorer.state.psi = 0.6
         explorer.draw_panel.draw.click()
         assert explorer.state.busy
         await explorer.settled()
