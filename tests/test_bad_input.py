@@ -179,6 +179,7 @@ def test_any_two_labels_are_drawn_alike(names: tuple[Any, Any]) -> None:
     assert named.rashomon_set_.classes == names
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 def test_targets_beyond_every_bound_are_clipped() -> None:
     wild = np.where(Y == 1, 1e300, -1e300)
     held = np.where(Y == 1, 1e-9, -1e-9)

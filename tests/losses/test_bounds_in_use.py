@@ -120,7 +120,9 @@ def metropolis(target, n_chains, steps, rng):
     return theta
 
 
-def test_a_loss_with_kinks_is_refused_by_the_exact_sampler():
+def test_a_loss_with_kinks_is_drawn_from_without_an_envelope():
     problem = Problem([[0.5], [-0.5]], [1, -1], loss="hinge")
-    with pytest.raises(SamplerError, match="no exact draws by rejection"):
-        collect(ExactSampler(), GibbsTarget(problem, 5.0, 0.1), 1, np.random.default_rng(0))
+    with pytest.raises(SamplerError, match="no certified quadratic bound"):
+        problem.excess_bound(problem.minimum.theta, np.eye(2))
+    drawn = collect(ExactSampler(), GibbsTarget(problem, 5.0, 0.1), 9, np.random.default_rng(0))
+    assert drawn.coef.shape == (9, 2)

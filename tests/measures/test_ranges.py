@@ -379,5 +379,5 @@ def test_draws_give_their_ranges_the_names_of_their_features() -> None:
     problem = declared_problem(model, X, y)
     exact = exact_coefficient_ranges(problem, model.psi)
     table = draws_in_range(model.rashomon_set_, exact)
-    assert list(exact.index) == ["x0", "x1", "intercept"]
+    assert list(exact.index) == ["age", "income", "intercept"]
     assert list(table.index) == ["age", "income", "intercept"]
