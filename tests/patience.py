@@ -36,7 +36,7 @@ class Patience:
         Seconds without work after which none will come.
     """
 
-    work: float = 120.0
+    work: float = 60.0
     idle: float = 60.0
     _used: dict[int, float] = field(default_factory=dict)
     _done: float = 0.0
