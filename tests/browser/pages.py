@@ -1,5 +1,6 @@
 """The dashboard's page as the tests speak of it."""
 
+from pathlib import Path
 from typing import Any
 
 from selenium.webdriver.common.by import By
@@ -74,9 +75,9 @@ class Page:
         raise AssertionError(f"no list {label!r} offers {option!r}")
 
     def slider(self, label: str) -> WebElement:
-        found = self.shown(f"input[type=range][aria-label^='{label}']")
-        assert len(found) == 1, f"{len(found)} sliders are called {label!r}"
-        return found[0]
+        place = f"input[type=range][aria-label^='{label}']"
+        self.wait(lambda: len(self.shown(place)) == 1, f"one slider called {label!r}")
+        return self.shown(place)[0]
 
     def press(self, element: WebElement, key: str, times: int = 1) -> None:
         """Use the keyboard only."""
@@ -94,6 +95,18 @@ class Page:
     def data(self, name: str) -> None:
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
+
+    def upload(self, path: Path) -> None:
+        self.choose("Data set", "your own CSV")
+        self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
+        self.wait(lambda: path.name in self.status, "the header to be read")
+
+    def declare(self, bounds: str) -> None:
+        """Say the bounds of an uploaded file's columns, a line each, and use the file."""
+        box = self.shown(".rx-upload textarea")[0]
+        box.send_keys(Keys.CONTROL, "a")
+        box.send_keys(bounds, Keys.TAB)
+        self.button("Use this file").click()
 
     def draw(self) -> None:
         self.button("Draw ").click()

@@ -10,6 +10,12 @@ from tests.browser.pages import Page
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def dashboard(start_dashboard: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One of its own: the kernel it keeps ready for the next visit dies with the others."""
+    return start_dashboard(tmp_path_factory.mktemp("silent"))
+
+
 def test_a_page_says_that_its_program_is_silent(browser: Any, dashboard: Any) -> None:
     page = Page(browser, dashboard)
     assert page.text(".rx-kernel-lost") == ""

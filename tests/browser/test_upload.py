@@ -4,24 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.keys import Keys
 
 from tests.browser.pages import Page
 
 pytestmark = pytest.mark.browser
-
-
-def _upload(page: Page, path: Path) -> None:
-    page.choose("Data set", "your own CSV")
-    page.wait(lambda: page.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
-    page.wait(lambda: path.name in page.status, "the header to be read")
-
-
-def _declare(page: Page, bounds: str) -> None:
-    box = page.shown(".rx-upload textarea")[0]
-    box.send_keys(Keys.CONTROL, "a")
-    box.send_keys(bounds, Keys.TAB)
-    page.button("Use this file").click()
 
 
 def test_bad_csv_is_explained_with_its_column_then_the_good_one_loads(
@@ -30,20 +16,20 @@ def test_bad_csv_is_explained_with_its_column_then_the_good_one_loads(
     page = Page(browser, dashboard)
     bad = tmp_path / "bad.csv"
     bad.write_text("age,income,repaid\n20,1000,yes\n30,many,no\n40,3000,yes\n")
-    _upload(page, bad)
-    _declare(page, "age: 18, 90\nincome: 0, 9000")
+    page.upload(bad)
+    page.declare("age: 18, 90\nincome: 0, 9000")
     page.wait(lambda: "'income'" in page.alert, "the bad column")
     assert "line 3" in page.alert
     assert "Traceback" not in page.text("body")
 
-    _declare(page, "age: 18 to 90\nincome: 0, 9000")
+    page.declare("age: 18 to 90\nincome: 0, 9000")
     page.wait(lambda: "18 to 90" in page.alert, "the bad line of the bounds")
 
     good = tmp_path / "good.csv"
     rows = [f"{20 + i % 60},{1000 + 37 * i % 8000},{'yes' if i % 3 else 'no'}" for i in range(300)]
     good.write_text("\n".join(["age,income,repaid", *rows]))
-    _upload(page, good)
-    _declare(page, "age: 18, 90\nincome: 0, 9000")
+    page.upload(good)
+    page.declare("age: 18, 90\nincome: 0, 9000")
     page.wait(lambda: "good: 300 rows" in page.status, "the good file")
     assert page.alert == ""
     page.draw()

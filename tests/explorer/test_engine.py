@@ -3,9 +3,9 @@
 import asyncio
 import time
 
+import numpy as np
 import pytest
 
-from rashomon_explorer.datasets import load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer.engine import DrawJob
@@ -17,10 +17,10 @@ def _scaled(data):
 
 @pytest.fixture(scope="module")
 def slow():
-    """Rows and a law for which exact draws take seconds each."""
-    data = load_dataset("digits", positive=0)
-    estimator = RashomonClassifier(psi=0.02, epsilon=50.0, n_draws=500)
-    return estimator, _scaled(data), data.y
+    """Rows and a law for which exact draws do not come."""
+    rng = np.random.default_rng(0)
+    estimator = RashomonClassifier(psi=0.02, epsilon=100.0, n_draws=1, radius=32.0)
+    return estimator, rng.uniform(-1, 1, (400, 60)) / np.sqrt(60), rng.integers(0, 2, 400)
 
 
 def test_partial_sets_grow_until_all_draws_are_made(cancer):
@@ -45,10 +45,7 @@ def test_stop_ends_a_sampler_that_finds_nothing(slow):
     beats = job.beats
     assert job.wait()
     assert job.beats <= beats + 2  # the one it was at, and one that met the question
-    if job.error is None:
-        assert job.latest.n_draws < 500
-    else:
-        assert isinstance(job.error, SamplerError)
+    assert isinstance(job.error, SamplerError)
 
 
 def test_an_error_is_kept_and_the_callback_taken_off(cancer):
