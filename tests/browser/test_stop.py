@@ -25,6 +25,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.type_number("Radius", "32")
     page.type_number("Budget ε", "100")
     page.type_number("Privacy price", "100")
+    page.type_number("Draws", "5")
     page.draw()
     page.wait(lambda: "did not come" in page.alert, "the warning")
     assert not (dashboard.home / "noise.ledger").exists()
