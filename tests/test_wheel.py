@@ -5,16 +5,19 @@ import sys
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.linked import asked_for_by, link
 from tests.patience import LONG
 
 pytestmark = pytest.mark.wheel
 
 ROOT = Path(__file__).resolve().parent.parent
+_FIND = "from importlib.util import find_spec; print(find_spec('{name}'))"
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +30,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` folder of a fresh environment that holds the wheel and what it asks for."""
+    """The ``bin`` folder of a fresh environment that holds the wheel and what it asks for.
+
+    What it asks for is linked from the environment of the tests, which pip has installed by the
+    same declarations; what the tests need besides is not there.
+    """
     place = tmp_path_factory.mktemp("environment")
-    _run(sys.executable, "-m", "venv", place)
-    python = place / "bin" / "python"
-    _run(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel)
-    return python.parent
+    _run(sys.executable, "-m", "venv", "--without-pip", place)
+    pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python")
+    _run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
+    (metadata,) = place.rglob("rashomon_explorer-*.dist-info")
+    for distribution in asked_for_by(Distribution.at(metadata)):
+        link(distribution, place)
+    _run(*pip, "check")
+    return place / "bin"
 
 
 def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> None:
@@ -52,6 +63,8 @@ def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> No
 def test_the_command_works_elsewhere(installed: Path, tmp_path: Path) -> None:
     listed = _run(installed / "rashomon-explorer", "datasets", cwd=tmp_path)
     assert "lending" in listed
+    missing = _run(installed / "python", "-c", _FIND.format(name="hypothesis"))
+    assert missing.strip() == "None"
     where = _run(installed / "python", "-c", "import rashomon_explorer as r; print(r.__file__)")
     assert Path(where.strip()).is_relative_to(installed.parent)
 
