@@ -154,6 +154,33 @@ def row_bound(row_norm: float, intercept: bool) -> float:
     return math.hypot(row_norm, 1.0) if intercept else row_norm
 
 
+def is_finite(value: Real | float) -> bool:
+    """Whether a number is finite and one that a double can hold.
+
+    Examples
+    --------
+    >>> is_finite(1.0), is_finite(10**400)
+    (True, False)
+    """
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest double
+        return False
+
+
+def as_given(value: object) -> str:
+    """Quote a value that is refused, and not the hundreds of digits of one no double holds.
+
+    Examples
+    --------
+    >>> as_given(-0.5), as_given(10**400)
+    ('-0.5', 'a whole number beyond the largest double')
+    """
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return "a whole number beyond the largest double"
+    return repr(value)
+
+
 def check_count(name: str, value: int) -> None:
     """Refuse what is no whole number of at least 1; True is none.
 
@@ -162,7 +189,7 @@ def check_count(name: str, value: int) -> None:
     >>> check_count("n", 100)
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+        raise ValueError(f"{name} must be a whole number, at least 1, got {as_given(value)}")
 
 
 def check_positive(name: str, value: float) -> None:
@@ -172,8 +199,8 @@ def check_positive(name: str, value: float) -> None:
     --------
     >>> check_positive("radius", 1.0)
     """
-    if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+    if not (isinstance(value, Real) and is_finite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
 
 
 def check_nonnegative(name: str, value: float) -> None:
@@ -183,5 +210,5 @@ def check_nonnegative(name: str, value: float) -> None:
     --------
     >>> check_nonnegative("psi", 0.0)
     """
-    if not (isinstance(value, Real) and math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+    if not (isinstance(value, Real) and is_finite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")

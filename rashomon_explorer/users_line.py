@@ -2,15 +2,15 @@
 
 import functools
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-import joblib
-import sklearn
+_ABOVE = ("sklearn", "joblib")
 
 # Between a user's ``pipeline.fit`` and our warning stand scikit-learn's own frames, and joblib's
-# where it fits a transformer.
+# where it fits a transformer. To know where they are they need not be imported, which is slow.
 _INSIDE = (
-    *(str(Path(str(module.__file__)).parent) for module in (sklearn, joblib)),
+    *(str(Path(str(found.origin)).parent) for found in map(find_spec, _ABOVE) if found),
     str(Path(__file__).parent),
     functools.__file__,
 )

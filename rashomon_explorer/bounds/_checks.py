@@ -1,8 +1,6 @@
 """The conditions of the theorems that numbers alone can fail."""
 
-import math
-
-from rashomon_explorer.constants import check_count
+from rashomon_explorer.constants import as_given, check_count, is_finite
 
 
 def need_positive(**values: float) -> None:
@@ -13,8 +11,8 @@ def need_positive(**values: float) -> None:
     >>> need_positive(beta=1.0)
     """
     for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+        if not (is_finite(value) and value > 0):
+            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
 
 
 def need_nonnegative(**values: float) -> None:
@@ -25,8 +23,8 @@ def need_nonnegative(**values: float) -> None:
     >>> need_nonnegative(psi=0.0)
     """
     for name, value in values.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+        if not (is_finite(value) and value >= 0):
+            raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")
 
 
 def need_count(**values: int) -> None:
@@ -47,8 +45,8 @@ def need_strong_convexity(m: float, theorem: str) -> None:
     --------
     >>> need_strong_convexity(0.1, "Theorem 2.5")
     """
-    if not (math.isfinite(m) and m > 0):
+    if not (is_finite(m) and m > 0):
         raise ValueError(
-            f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {m!r}; "
+            f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {as_given(m)}; "
             "add some ridge"
         )

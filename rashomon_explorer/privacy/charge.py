@@ -97,11 +97,16 @@ class Charge:
         Writes a state and a reason into the ledger.
     path : Path
         File of the ledger, in which alone the number means this charge.
+    identity : str
+        Random name of that file, by which it is known where another took its path.
     """
 
-    def __init__(self, entry_id: int, mark: Callable[[int, str, str], None], path: Path) -> None:
+    def __init__(
+        self, entry_id: int, mark: Callable[[int, str, str], None], path: Path, identity: str
+    ) -> None:
         self.id = entry_id
         self.path = path
+        self.identity = identity
         self._mark = mark
         self._holder = os.getpid()
 

@@ -1,6 +1,9 @@
 """Ranges that every number of privacy must keep."""
 
+import math
 from numbers import Integral, Real
+
+from rashomon_explorer.constants import as_given, is_finite
 
 
 def check_delta(delta: float) -> None:
@@ -11,11 +14,11 @@ def check_delta(delta: float) -> None:
     >>> check_delta(1e-6)
     """
     if not (isinstance(delta, Real) and 0 <= delta < 1):
-        raise ValueError(f"delta must be in [0, 1), got {delta!r}")
+        raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
 
 
 def check_nonnegative(**values: float) -> None:
-    """Refuse values that are negative, NaN or no numbers, by name.
+    """Refuse values that are negative, NaN, beyond doubles or no numbers.
 
     Examples
     --------
@@ -23,9 +26,9 @@ def check_nonnegative(**values: float) -> None:
     """
     for name, value in values.items():
         if not isinstance(value, Real):
-            raise ValueError(f"{name} must be one number >= 0, got {value!r}")
-        if not value >= 0:
-            raise ValueError(f"{name} must be >= 0, got {value!r}")
+            raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
+        if not (value >= 0 and (value == math.inf or is_finite(value))):
+            raise ValueError(f"{name} must be >= 0, got {as_given(value)}")
 
 
 def check_count(**values: int) -> None:
@@ -37,4 +40,4 @@ def check_count(**values: int) -> None:
     """
     for name, value in values.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+            raise ValueError(f"{name} must be a whole number >= 1, got {as_given(value)}")

@@ -59,7 +59,9 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
     )
 
 
-def check_extendable(charge: Charge, path: Path, entries: Iterable[LedgerEntry]) -> None:
+def check_extendable(
+    charge: Charge, path: Path, identity: str, entries: Iterable[LedgerEntry]
+) -> None:
     """Refuse to subtract what was paid once from two prices, or what another ledger was paid.
 
     A charge pays in advance for one whole: were it taken off two, the sum would be short of the
@@ -71,6 +73,8 @@ def check_extendable(charge: Charge, path: Path, entries: Iterable[LedgerEntry])
         The one to extend.
     path : Path
         File of the ledger that is asked.
+    identity : str
+        Random name of that file.
     entries : iterable of LedgerEntry
         All charges of that ledger.
 
@@ -82,6 +86,11 @@ def check_extendable(charge: Charge, path: Path, entries: Iterable[LedgerEntry])
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
             f"charge {charge.id} is of the ledger {charge.path}, not of {path}: extend it there"
+        )
+    if charge.identity != identity:
+        raise LedgerError(
+            f"charge {charge.id} is of a ledger that was at {path} before: put that file back and "
+            "extend it there, or reserve the whole price here"
         )
     for entry in entries:
         if entry.id == charge.id and entry.extends is not None:

@@ -5,6 +5,7 @@ import math
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
 
+from rashomon_explorer.constants import as_given, is_finite
 from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 
 _SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
@@ -117,8 +118,8 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     >>> round(mu, 4), gdp_epsilon(mu, 1e-5) <= 1.0
     (0.2681, True)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    if not (is_finite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be finite and > 0, got {as_given(epsilon)}")
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
     high = 1.0

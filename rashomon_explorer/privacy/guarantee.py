@@ -336,7 +336,7 @@ def pure(epsilon: float) -> Guarantee:
     """
     check_nonnegative(epsilon=epsilon)
     return Guarantee(
-        "pure", "pure DP", pure_epsilon=epsilon, rho=_never_0(epsilon * epsilon / 2, epsilon)
+        "pure", "pure DP", pure_epsilon=epsilon, rho=_never_0(float(epsilon) * epsilon / 2, epsilon)
     )
 
 
@@ -356,7 +356,7 @@ def bounded_range(eta: float) -> Guarantee:
         "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
         "Rogers 2021)",
         pure_epsilon=eta,
-        rho=_never_0(eta * eta / 8, eta),
+        rho=_never_0(float(eta) * eta / 8, eta),
     )
 
 
@@ -384,7 +384,7 @@ def gdp(mu: float) -> Guarantee:
     """
     check_nonnegative(mu=mu)
     return Guarantee(
-        "gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=_never_0(mu * mu / 2, mu), mu=mu
+        "gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=_never_0(float(mu) * mu / 2, mu), mu=mu
     )
 
 

@@ -4,6 +4,8 @@ import json
 import math
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.privacy.ledger_file import (
     bring_up_to_date,
+    check_same,
     create_file,
     reading,
     writing,
@@ -45,7 +48,8 @@ class Ledger(Shown):
 
     Reserve, start, commit: a charge is written and refused or accepted in one transaction before
     anything reads the rows, so that a crash counts as spent and two processes cannot spend the
-    same budget. Only the path is kept: a ledger may be pickled, copied and shared by threads.
+    same budget. Only the path and the file's random name are kept: a ledger may be pickled, copied
+    and shared by threads, and refuses when another ledger's file is put at its path.
 
     What is spent is the less of the pure sum and the zCDP sum at the ledger's δ. The budget
     (ε, δ) holds for everything together even when each charge was chosen after seeing the earlier
@@ -73,7 +77,7 @@ class Ledger(Shown):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        bring_up_to_date(self.path)
+        self._identity = bring_up_to_date(self.path)
 
     @classmethod
     def create(
@@ -155,18 +159,18 @@ class Ledger(Shown):
         """
         budget = _checked_budget(epsilon, delta)
         assert budget is not None
-        with writing(self.path) as connection:
+        with self._writing() as connection:
             _set_budget(connection, budget, self.path)
 
     @property
     def budget(self) -> Budget | None:
         """The budget (ε, δ), or None if none was set."""
-        with reading(self.path) as connection:
+        with self._reading() as connection:
             return read_budget(connection)
 
     def entries(self) -> list[LedgerEntry]:
         """Every charge, oldest first, voided ones included."""
-        with reading(self.path) as connection:
+        with self._reading() as connection:
             return read_entries(connection)
 
     @property
@@ -275,16 +279,16 @@ class Ledger(Shown):
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
         check_covered(guarantee, _delta(self.budget), rule)  # may take time: before the file locks
-        with writing(self.path) as connection:
+        with self._writing() as connection:
             if extends is not None:
-                check_extendable(extends, self.path, read_entries(connection))
+                check_extendable(extends, self.path, self._identity, read_entries(connection))
                 guarantee = rest_of(guarantee, find_entry(connection, extends.id))
                 parameters[EXTENDS] = extends.id
             budget, totals = read_budget(connection), _checked_totals(connection, self.path)
             if budget is not None:
                 _refuse_past(budget, totals, guarantee)
             number = insert_charge(connection, totals, guarantee, note, parameters)
-        return Charge(number, self._mark, self.path)
+        return Charge(number, self._mark, self.path, self._identity)
 
     def _title(self) -> str:
         return f"Ledger {self.path.name}"
@@ -313,7 +317,7 @@ class Ledger(Shown):
         LedgerError
             If they differ or an entry cannot be read: something else wrote into the file.
         """
-        with reading(self.path) as connection:
+        with self._reading() as connection:
             connection.execute("BEGIN")
             read_entries(connection)
             _checked_totals(connection, self.path)
@@ -331,7 +335,7 @@ class Ledger(Shown):
             Budget, what is spent and left, every entry; infinities are the string ``"inf"``.
         """
         self.check()
-        with reading(self.path) as connection:
+        with self._reading() as connection:
             connection.execute("BEGIN")
             budget, totals = read_budget(connection), read_totals(connection)
             entries = read_entries(connection)
@@ -356,12 +360,24 @@ class Ledger(Shown):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _mark(self, number: int, state: str, why: str) -> None:
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with reading(self.path) as connection:
+            check_same(connection, self.path, self._identity)
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         with writing(self.path) as connection:
+            check_same(connection, self.path, self._identity)
+            yield connection
+
+    def _mark(self, number: int, state: str, why: str) -> None:
+        with self._writing() as connection:
             mark(connection, number, state, why)
 
     def _standing(self) -> tuple[Budget | None, Totals]:
-        with reading(self.path) as connection:
+        with self._reading() as connection:
             connection.execute("BEGIN")
             return read_budget(connection), read_totals(connection)
 

@@ -7,7 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.ledger_schema import SCHEMA_VERSION, check_ours, create, migrate
+from rashomon_explorer.privacy.ledger_schema import (
+    SCHEMA_VERSION,
+    check_ours,
+    create,
+    migrate,
+    read_identity,
+)
 
 _LOCK_SECONDS = 30.0
 
@@ -102,16 +108,33 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def bring_up_to_date(path: Path) -> None:
-    """Refuse what is no ledger, and migrate one of an older version."""
+def bring_up_to_date(path: Path) -> str:
+    """Refuse what is no ledger, migrate one of an older version, and return the file's name."""
     with reading(path) as connection:
-        if check_ours(connection, path) == SCHEMA_VERSION:
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        version = check_ours(connection, path)
-        if version < SCHEMA_VERSION:  # another process may have been first
-            migrate(connection, version)
-        connection.execute("COMMIT")
+        if check_ours(connection, path) < SCHEMA_VERSION:
+            connection.execute("BEGIN IMMEDIATE")
+            version = check_ours(connection, path)
+            if version < SCHEMA_VERSION:  # another process may have been first
+                migrate(connection, version)
+            connection.execute("COMMIT")
+        identity = read_identity(connection)
+    if identity is None:
+        raise LedgerError(
+            f"the ledger {path} has lost the name by which it is known again: something else "
+            "changed the file; go back to a copy you trust"
+        )
+    return identity
+
+
+def check_same(connection: sqlite3.Connection, path: Path, identity: str) -> None:
+    """Refuse another ledger's file, which was moved to the path since it was opened."""
+    check_ours(connection, path)
+    if read_identity(connection) != identity:
+        raise LedgerError(
+            f"the file at {path} is another ledger's than the one that was opened there, and was "
+            "left as it is: a charge belongs to the file it was reserved in. Put that file back; "
+            "or, if this one is meant, open it with Ledger.open(path) and reserve anew"
+        )
 
 
 @contextmanager

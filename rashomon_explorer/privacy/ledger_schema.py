@@ -1,6 +1,7 @@
 """The tables of a ledger's file, and how those of an older version become today's."""
 
 import json
+import secrets
 import sqlite3
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.totals import Totals
 
 APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _BUDGET = (
     "CREATE TABLE IF NOT EXISTS budget "
@@ -39,6 +40,14 @@ CREATE TABLE charges (
     guarantee TEXT NOT NULL,
     leaks INTEGER NOT NULL
 )"""
+
+# By its random name a file is known again when another ledger was moved to its path.
+_IDENTITY = (
+    "CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL)",
+    """
+CREATE TRIGGER identity_keeps BEFORE UPDATE ON identity
+BEGIN SELECT RAISE(ABORT, 'a ledger keeps its name'); END""",
+)
 
 # `charges_once` is for INSERT OR REPLACE, which deletes without firing the trigger on DELETE.
 _TRIGGERS = (
@@ -76,6 +85,7 @@ BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
 def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
     """Make the tables of an empty ledger, within the caller's transaction."""
     _make_tables(connection)
+    _name(connection)
     write_totals(connection, Totals())
     if budget is not None:
         write_budget(connection, budget)
@@ -100,6 +110,7 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> int:
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Turn an older version into today's, within the caller's transaction."""
     _FROM[version](connection)
+    _name(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -141,7 +152,25 @@ def _from_2(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE old_charges")
 
 
-_FROM = {1: _from_1, 2: _from_2}
+def _from_3(connection: sqlite3.Connection) -> None:
+    """Only the name was missing."""
+
+
+_FROM = {1: _from_1, 2: _from_2, 3: _from_3}
+
+
+def _name(connection: sqlite3.Connection) -> None:
+    for statement in _IDENTITY:
+        connection.execute(statement)
+    connection.execute("INSERT INTO identity (id, name) VALUES (1, ?)", (secrets.token_hex(16),))
+
+
+def read_identity(connection: sqlite3.Connection) -> str | None:
+    """Return the random name of a ledger's file, or None of an older version's, which has none."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
+        return None
+    row = connection.execute("SELECT name FROM identity").fetchone()
+    return None if row is None else str(row[0])
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rashomon_explorer.constants import as_given, is_finite
 from rashomon_explorer.privacy.checks import check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee, gdp
@@ -174,8 +175,8 @@ def affordable_time(
     (11.206, True)
     """
     for name, value in (("beta", beta), ("sensitivity", sensitivity), ("n_chains", n_chains)):
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+        if not (is_finite(value) and value > 0):
+            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
     # A hair less, so that what is charged for this time does not pass the budget by an ulp.
     return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
 

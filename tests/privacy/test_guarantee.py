@@ -17,9 +17,11 @@ from rashomon_explorer.privacy import (
     compose,
     gdp,
     no_guarantee,
+    plan,
     pure,
     zcdp,
 )
+from rashomon_explorer.privacy.gaussian import gdp_mu
 
 SMALL = st.floats(1e-6, 3.0)
 HAIR = 1e-11  # a double may lie a hair above the decimal it is printed as
@@ -180,10 +182,27 @@ def test_labels(guarantee: Guarantee, label: str) -> None:
 
 
 @pytest.mark.parametrize("make", [pure, bounded_range, zcdp])
-@pytest.mark.parametrize("value", [-1e-9, math.nan])
+@pytest.mark.parametrize("value", [-1e-9, math.nan, 10**400])
 def test_numbers_out_of_range_are_refused(make: Callable[[float], Guarantee], value: float) -> None:
     with pytest.raises(ValueError, match="must be >= 0"):
         make(value)
+
+
+def test_a_number_beyond_doubles_is_refused_in_words() -> None:
+    """One that a double holds, and its square does not, is a price like any other."""
+    beyond = "got a whole number beyond the largest double"
+    calls: list[Callable[[], object]] = [
+        lambda: pure(10**400),
+        lambda: pure(-(10**5000)),
+        lambda: pure(1.0).delta(10**400),
+        lambda: plan(100, 3, 10**400, epsilon=1.0, radius=1.0, row_norm=1.0),
+        lambda: plan(100, 3, 0.1, epsilon=10**5000, radius=1.0, row_norm=1.0),
+        lambda: gdp_mu(10**400, 1e-6),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=beyond):
+            call()
+    assert pure(10**200).rho == math.inf
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, math.inf])

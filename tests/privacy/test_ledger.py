@@ -539,7 +539,9 @@ class TestFiles:
             assert private not in text
         connection = sqlite3.connect(path)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        assert {name for (name,) in tables} == {"budget", "charges", "totals", "sqlite_sequence"}
+        assert {name for (name,) in tables} == {
+            *("budget", "charges", "totals", "identity", "sqlite_sequence")
+        }
         connection.close()
 
 

@@ -12,6 +12,7 @@ from rashomon_explorer.privacy import Ledger, LedgerError, gdp, pure
 
 VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
 VERSION_2 = Path(__file__).with_name("ledger-version-2.sqlite")
+VERSION_3 = Path(__file__).with_name("ledger-version-3.sqlite")
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old: Path) 
         charge.void()
 
 
-@pytest.mark.parametrize("version", [VERSION_1, VERSION_2])
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3])
 def test_no_time_after_the_reservation_is_kept(version: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(version, tmp_path / "old.ledger"))
     ledger = Ledger(path)
@@ -120,12 +121,36 @@ def test_several_may_migrate_version_2_at_once(old: Path) -> None:
     assert set(spent) == {1.2784475711860754}
 
 
-def test_what_runs_version_2_starts_nothing_in_version_3(old: Path) -> None:
+def test_what_runs_version_2_starts_nothing_in_later_ones(old: Path) -> None:
     Ledger(old)
     connection = sqlite3.connect(old)
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
         connection.execute("UPDATE charges SET started_at = coalesce(started_at, '') WHERE id = 3")
     connection.close()
+
+
+def test_version_3_goes_on_with_a_name(tmp_path: Path) -> None:
+    path = Path(shutil.copy(VERSION_3, tmp_path / "old.ledger"))
+    before = _tables(path)
+    ledger = Ledger(path)
+    assert _tables(path) == before
+    assert ledger.budget == (3.0, 1e-6)
+    assert ledger.spent() == 1.1429257232122103  # as version 3 printed it
+    states = [entry.state for entry in ledger.entries()]
+    assert states == ["committed", "started", "reserved", "voided"]
+    ledger.check()
+    ledger.reserve(pure(0.1)).commit()
+    assert Ledger(path).spent() == ledger.spent()
+
+
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3])
+def test_a_migrated_ledger_has_one_name_and_keeps_it(version: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(version, tmp_path / "old.ledger"))
+    with ThreadPoolExecutor(4) as pool:
+        charges = list(pool.map(lambda _: Ledger.open(path).reserve(pure(0.001)), range(4)))
+    assert len({charge.identity for charge in charges}) == 1
+    for charge in charges:
+        charge.commit()
 
 
 def _tables(path: Path) -> list[tuple[object, ...]]:
@@ -142,7 +167,7 @@ def _tables(path: Path) -> list[tuple[object, ...]]:
 def test_an_export_is_plain_json(path: Path) -> None:
     ledger = Ledger(path)
     told = json.loads(ledger.export(), parse_constant=pytest.fail)
-    assert told["version"] == 3
+    assert told["version"] == 4
     assert told["budget"] == {"epsilon": 3.0, "delta": 1e-6}
     assert (told["spent"], told["remaining"]) == (ledger.spent(), ledger.remaining)
     assert told["entries"] == [entry.to_dict() for entry in ledger.entries()]

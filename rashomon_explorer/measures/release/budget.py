@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rashomon_explorer.constants import as_given, is_finite
 from rashomon_explorer.measures.release.noise import (
     GaussianNoise,
     LaplaceNoise,
@@ -60,8 +61,8 @@ class Budget:
         if len(given) != 1:
             raise ValueError(f"give exactly one of {list(ways)}, got {given or 'none'}")
         for name, value in prices.items():
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be finite and > 0, got {value!r}")
+            if value is not None and not (is_finite(value) and value > 0):
+                raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
         check_delta(self.delta)
         if self.delta and self.epsilon is None:
             raise ValueError("delta belongs to epsilon: leave it out with rho, mu or errors")
@@ -170,8 +171,9 @@ def _by_name(
     if sorted(given) != sorted(names):
         raise ValueError(f"{what} must name the queries {names}, got {list(given)}")
     for name in names:
-        if not (math.isfinite(given[name]) and given[name] > 0):
-            raise ValueError(f"{what} must be finite and > 0, got {given[name]!r} for {name}")
+        value = given[name]
+        if not (is_finite(value) and value > 0):
+            raise ValueError(f"{what} must be finite and > 0, got {as_given(value)} for {name}")
     return [float(given[name]) for name in names]
 
 

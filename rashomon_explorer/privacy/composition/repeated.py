@@ -4,6 +4,7 @@ import math
 
 from scipy.optimize import brentq
 
+from rashomon_explorer.constants import as_given, is_finite
 from rashomon_explorer.privacy.checks import check_count, check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
@@ -87,8 +88,8 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     >>> round(eta, 3), repeated_bounded_range(eta, 20).epsilon(1e-6) <= 4.0
     (0.383, True)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    if not (is_finite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be finite and > 0, got {as_given(epsilon)}")
     check_delta(delta)
     check_count(k=k)
     eta = epsilon / k
