@@ -22,6 +22,7 @@ from rashomon_explorer.privacy import compose, no_guarantee
 FloatArray = NDArray[np.float64]
 
 LEARN = "learn"
+_MOST_NAMED = 3
 
 
 class _CarriesLeaks:
@@ -176,11 +177,18 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
         outside = (np.abs(unit) > _AT_THE_EDGE) & np.isfinite(rows)
         warn_if_clipped(
             float(outside.any(axis=1).mean()),
-            "rows hold a value outside its declared bounds",
+            f"rows hold a value outside its declared bounds{self._most_often(outside)}",
             "If the bounds are not what can occur, declare wider ones.",
         )
         held = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
         return np.asarray(held / np.sqrt(rows.shape[1]))
+
+    def _most_often(self, outside: NDArray[np.bool_]) -> str:
+        """Name the columns whose bounds hold the fewest of their values."""
+        names = getattr(self, "feature_names_in_", range(outside.shape[1]))
+        shares = sorted(zip(-outside.mean(axis=0), names, strict=True), key=lambda one: one[0])
+        worst = [f"{name!s}" for share, name in shares[:_MOST_NAMED] if share < 0]
+        return f" (most often in {', '.join(worst)})" if worst else ""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Back to declared units.

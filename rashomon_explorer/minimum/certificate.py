@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.shown import Fact, Shown
+
 FloatArray = NDArray[np.float64]
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
-class Minimum:
+@dataclass(frozen=True, repr=False)
+class Minimum(Shown):
     """Best model, with a proof of how good it is.  Curator: computed from private rows.
 
     Parameters
@@ -40,3 +42,13 @@ class Minimum:
     def on_boundary(self) -> bool:
         """Whether the ball holds the minimiser back."""
         return self.multiplier > 0
+
+    def _title(self) -> str:
+        return f"Minimum, certified, of {len(self.theta)} parameters (curator)"
+
+    def _facts(self) -> list[Fact]:
+        where = "on the domain's edge, which binds" if self.on_boundary else "not held back"
+        return [
+            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the least"),
+            ("length", f"{float(np.linalg.norm(self.theta)):.4g}, {where}"),
+        ]

@@ -36,6 +36,7 @@ MOST_GROUPS = 8
 
 _TITLE = "Who is affected"
 _BINS = 120
+_LINE = 20  # pixels of a line of the legend
 # Vermillion marks the best model: no group has its colour, and the dash tells the rest apart.
 _LINES = [(colour, dash) for dash, colour in product(("solid", "dot"), CATEGORIES[:-1])]
 _MOST_PREDICTIONS = 4_000_000
@@ -247,7 +248,11 @@ def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
     told = [kept.words, of_labels, cut if n_groups > MOST_GROUPS else ""]
     measured = f"{' · '.join(parts)}<br>{' · '.join(filter(None, told))}"
-    return new_figure(_TITLE, measured, height=376).update_layout(margin={"t": 100})
+    # In a narrow card each group has a line of the legend, which grows up from the bottom.
+    named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
+    return new_figure(_TITLE, measured, height=376 + _LINE * named).update_layout(
+        margin={"t": 100}, legend={"yref": "container", "y": 0, "yanchor": "bottom"}
+    )
 
 
 def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
