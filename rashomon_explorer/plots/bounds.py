@@ -24,6 +24,7 @@ from rashomon_explorer.rashomon_set import RashomonSet
 
 _POINTS = 241
 _HEADROOM = 1.08
+_LINE = 16  # pixels of a line under the title
 _MOST_STEPS = 2_000
 _OTHERWISE = {
     "finite_grid": "promised of draws from the whole ball; these are exact on a grid in it",
@@ -63,7 +64,9 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
     promise = promised_law(rashomon_set.plan)
     excess = np.sort(np.maximum(rashomon_set.excess, 0.0))
     end = _end(excess, promise)
-    figure = new_figure("What was measured, beside what is promised", _found(rashomon_set, promise))
+    found = _found(rashomon_set, promise)
+    figure = new_figure("What was measured, beside what is promised", "<br>".join(found))
+    figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, rashomon_set.plan, promise, end)
     if len(excess):
@@ -139,9 +142,10 @@ def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
     )
 
 
-def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
+def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> list[str]:
+    """What was found, in lines short enough for a card."""
     if not rashomon_set.n_draws:
-        return f"no draws · promised {at_least(promise.hit_rate)} in the set"
+        return [f"no draws · promised {at_least(promise.hit_rate)} in the set"]
     words = [
         f"in the set {percent(rashomon_set.hit_rate)}, promised {at_least(promise.hit_rate)}",
         f"mean excess {number(float(rashomon_set.excess.mean()))}, "
@@ -149,7 +153,7 @@ def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> str:
     ]
     if (sampler := rashomon_set.sampler) != "exact":
         words.append(_OTHERWISE.get(sampler, f"promised of exact draws, not of {sampler}"))
-    return " · ".join(words)
+    return words
 
 
 def _end(excess: NDArray[np.float64], promise: ExcessLaw) -> float:
