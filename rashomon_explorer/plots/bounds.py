@@ -143,7 +143,7 @@ def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
 
 
 def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> list[str]:
-    """What was found, in lines short enough for a card."""
+    """Say what was found, in lines short enough for a card."""
     if not rashomon_set.n_draws:
         return [f"no draws · promised {at_least(promise.hit_rate)} in the set"]
     words = [
