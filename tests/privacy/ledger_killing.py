@@ -16,12 +16,19 @@ from rashomon_explorer.privacy import BudgetExceededError, Ledger, bounded_range
 PRICES = [pure(0.001), bounded_range(0.002), zcdp(1e-6)]
 
 
-def main(path: str, workers: int, kills: int, seed: int) -> None:
+def main() -> None:
+    """Answer one question a line until there are no more: importing the package costs most."""
+    for line in sys.stdin:
+        print(json.dumps(run(*json.loads(line))), flush=True)
+
+
+def run(path: str, workers: int, kills: int, seed: int) -> dict[str, object]:
     """Let `workers` charge at once, kill and replace one `kills` times, then let the rest end."""
     chance = random.Random(seed)
     ledger = Ledger(path)
     budget = ledger.budget
-    said, most, hit = "", 0.0, Counter()
+    said, most = "", 0.0
+    hit: Counter[str] = Counter()
     running = [fork(ledger, chance.random()) for _ in range(workers)]
     for _ in range(kills):
         time.sleep(chance.random() * 0.02)
@@ -39,7 +46,7 @@ def main(path: str, workers: int, kills: int, seed: int) -> None:
         said += words_of(pid, pipe)
     words = [line.split() for line in said.splitlines()]
     most = max(most, ledger.spent())
-    print(json.dumps({"words": words, "most": most, "budget": budget, "hit": hit}))
+    return {"words": words, "most": most, "budget": budget, "hit": hit}
 
 
 def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
@@ -91,4 +98,4 @@ def words_of(pid: int, pipe: int) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main()
