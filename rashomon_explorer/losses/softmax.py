@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.blocks import sum_row_blocks
@@ -226,5 +225,7 @@ class SoftmaxRisk:
         models = np.asarray(theta, dtype=self.rows.dtype)
         parts = models.reshape(len(self.own), self.rows.shape[1], -1)
         scores = np.stack([self.rows[rows] @ part for part in parts])
-        log_total = np.logaddexp(0.0, logsumexp(scores, axis=0))
-        return np.exp(scores - log_total), log_total, scores
+        top = np.maximum(scores.max(axis=0), 0.0)  # the reference's score is 0
+        parts = np.exp(scores - top)
+        total = np.exp(-top) + parts.sum(axis=0)
+        return parts / total, top + np.log(total), scores
