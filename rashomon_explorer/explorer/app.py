@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,9 +124,10 @@ class Explorer:
         slow = [card for card in self.cards.values() if card.slow]
         quick = [card for card in self.cards.values() if not card.slow]
         self.renderers = Renderer(quick), Renderer(slow)
+        self.session.together = self._held
         self._connect()
         self.widget = self._page()
-        with self.renderers[0].held(), self.renderers[1].held():
+        with self._held():
             if estimator is not None:
                 self.session.show_fitted(estimator, data)
             elif data is not None:
@@ -142,6 +144,11 @@ class Explorer:
         except RuntimeError:  # a script has no loop, and nobody looks on
             work.close()
             return None
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        with self.renderers[0].held(), self.renderers[1].held():
+            yield
 
     def _connect(self) -> None:
         for card in self.cards.values():
@@ -236,13 +243,14 @@ class Explorer:
         BudgetExceededError
             If the price is not left; nothing is read and nothing is spent.
         """
-        job = self.session.prepare()
-        self._follower = self._start(self._follow())
-        if self._follower is None:
-            job.run()
-            self.session.pump()
-        else:
-            job.start()
+        with self._held():
+            job = self.session.prepare()
+            self._follower = self._start(self._follow())
+            if self._follower is None:
+                job.run()
+                self.session.pump()
+            else:
+                job.start()
 
     def stop(self) -> None:
         """Do what the Stop button does: keep the draws so far."""

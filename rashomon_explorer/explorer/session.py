@@ -1,6 +1,8 @@
 """What the buttons do: choose data, plan, draw, stop. No widgets here."""
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from rashomon_explorer.explorer.guard import report
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table, was_noted
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, Ledger, Plan, no_guarantee
 from rashomon_explorer.privacy.weakness import said_elsewhere
@@ -63,6 +66,8 @@ class Session:
         ``state.data.X`` as the models on screen were fitted: scaled by its public bounds.
     job : DrawJob or None
         The draw under way, or the last one.
+    together : callable
+        Makes a context in which nothing is drawn until it ends; who draws sets it.
     """
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
@@ -71,6 +76,7 @@ class Session:
         self.estimator: Any = None
         self.rows: Any = None
         self.job: DrawJob | None = None
+        self.together: Callable[[], AbstractContextManager[None]] = nullcontext
         self._scaler: Any = None
         self._scaled: Any = None
         self._ledger_path: Path | None = None
@@ -97,6 +103,7 @@ class Session:
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
 
+    @shown_together
     def choose(self, data: Bunch) -> None:
         """Take a data set; draws of the one before leave the screen, its ledger stays.
 
@@ -146,6 +153,7 @@ class Session:
             "Scaled by its public bounds; no draw has read it, and moving a slider costs nothing."
         )
 
+    @shown_together
     def forget(self) -> None:
         """Put the data set away: what is drawn next must not be drawn from it by mistake."""
         self._clear()
@@ -165,6 +173,7 @@ class Session:
             self.state.selection = ()
             self.state.phase = "empty"
 
+    @shown_together
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
         """Show the set of an estimator that was fitted elsewhere.
 
@@ -234,6 +243,7 @@ class Session:
             settings["classes"] = tuple(range(len(state.data.classes)))
         return kind(**settings, ledger=None if ledger is None else str(ledger))
 
+    @shown_together
     def replan(self) -> Plan | None:
         """Compute what the settings buy; reads no row.
 
@@ -295,6 +305,7 @@ class Session:
         job.start()
         return job
 
+    @shown_together
     def prepare(self) -> DrawJob:
         """Check the budget and make the job of a draw, not started."""
         state = self.state
@@ -357,6 +368,7 @@ class Session:
             self.job.stop()
             self.say("Stopping…")
 
+    @shown_together
     def pump(self) -> bool:
         """Bring the job's newest draws into the state.
 

@@ -112,6 +112,8 @@ class Guarantee(Shown):
         )
         if not 0 <= self.approximate_delta <= 1:
             raise ValueError(f"approximate_delta must be in [0, 1], got {self.approximate_delta!r}")
+        if not self.orders:
+            return
         known = [order for order, _ in self.orders]
         check_curve(known, [divergence for _, divergence in self.orders])
         if known != sorted(set(known)):
@@ -473,6 +475,8 @@ def _never_0(square: float, root: float) -> float:
 def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
     """Rényi curves add up, at all orders that a part knows only there; none without such a part."""
     known = sorted({order for part in parts for order, _ in part.orders})
+    if not known:
+        return ()
     # What is lost outright is counted apart.
     whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
     sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]

@@ -4,7 +4,7 @@ import asyncio
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from html import escape
 from typing import ClassVar
 
@@ -70,7 +70,12 @@ def of_the_set(
 
 def empty(title: str, text: str, height: int = 360) -> Recipe:
     """Return the recipe of a figure without data."""
-    return Recipe(partial(empty_figure, title, text, height=height))
+    return Recipe(partial(_empty_figure, title, text, height))
+
+
+@lru_cache(maxsize=64)  # shown again at every step of the story, and never changed
+def _empty_figure(title: str, text: str, height: int) -> go.Figure:
+    return empty_figure(title, text, height=height)
 
 
 class FigureCard:
