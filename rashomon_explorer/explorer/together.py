@@ -10,7 +10,8 @@ class _Shown(Protocol):
     together: Callable[[], AbstractContextManager[None]]
 
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 S = TypeVar("S", bound=_Shown)
 
 
