@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.losses.spectrum import largest_eigenvalue
 
 LARGEST_SPECTRUM = 64  # p(p+1)/2 = 2,080 columns; beyond, the eigenproblem takes minutes
 _LARGEST_PAIRED = 40  # p⁴ numbers
@@ -57,12 +58,13 @@ class FourthMoment:
         (own derivation, docs/theory.md §3).
         """
         identity = outer_squares(np.eye(self.p)).sum(axis=1)
-        off = np.eye(len(identity)) - np.outer(identity, identity) / self.p
         on_identity = self.gram @ identity
-        rest = 1 - 1 / self.p
-        top = max(0.0, float(np.linalg.eigvalsh(off @ self.gram @ off)[-1]))
-        cross = float(np.linalg.norm(off @ on_identity)) * math.sqrt(rest)
         total = float(identity @ on_identity)
+        across = on_identity - identity * (total / self.p)  # off t: of rank one, so no product
+        lost = np.outer(identity, across + identity * (total / (2 * self.p))) / self.p
+        rest = 1 - 1 / self.p
+        top = max(0.0, largest_eigenvalue(self.gram - (lost + lost.T)))
+        cross = float(np.linalg.norm(across)) * math.sqrt(rest)
         return (total / self.p**2 + 2 / self.p * cross + top * rest) * _ROUNDING
 
 
