@@ -216,14 +216,14 @@ def plan_iterated(
     if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
         raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
 
-    def one(count: int, failure: float) -> NarrowingPlan:
+    def one(count: int, failure: float) -> _Tried:
         prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
         stages = _stages(constants, domain, prices, failure, start=math.inf)
-        return _summed(constants, domain, stages, failure, losses=count - 1)
+        return _Tried.of(constants, domain, stages, failure, losses=count - 1)
 
     counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
-    plans = [one(count, value) for count in counts for value in _failures(failure)]
-    return min(plans, key=lambda plan: plan.excess_bound)
+    tried = [one(count, value) for count in counts for value in _failures(failure)]
+    return _summed(constants, min(tried, key=lambda plan: plan.excess_bound))
 
 
 def plan_perturbed(
@@ -275,13 +275,14 @@ def plan_perturbed(
     error = solver_distance(constants, domain)
     scale = (moved + 2 * error) / (epsilon / 2)
 
-    def one(failure: float) -> NarrowingPlan:
+    def one(failure: float) -> _Tried:
         distance = scale * _gamma_quantile(constants.p, failure) + error
         stages = _stages(constants, domain, [epsilon / 2], failure, start=distance)
-        return _summed(constants, domain, stages, failure, losses=1, noise=(epsilon / 2, scale))
+        return _Tried.of(constants, domain, stages, failure, losses=1)
 
-    plans = [one(value) for value in _failures(failure)]
-    return min(plans, key=lambda plan: plan.excess_bound)
+    tried = [one(value) for value in _failures(failure)]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    return _summed(constants, best, noise=(epsilon / 2, scale))
 
 
 def solver_distance(constants: Constants, domain: Domain) -> float:
@@ -313,27 +314,45 @@ def _stages(
     return tuple(stages)
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """Stages and what they promise: all that the best plan is chosen by, and not its price."""
+
+    stages: tuple[Stage, ...]
+    failure: float
+    tolerance: float
+    excess_bound: float
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        domain: Domain,
+        stages: tuple[Stage, ...],
+        failure: float,
+        losses: int,
+    ) -> "_Tried":
+        """Stages that lose sight of the minimiser with probability losses·failure at most."""
+        last = min(domain.diameter, 2 * stages[-1].distance)
+        tolerance = narrowed(constants, domain, last).gap_tolerance
+        worst = constants.L * domain.diameter
+        bound = constants.p / stages[-1].beta + tolerance + losses * failure * worst
+        return cls(stages, failure, tolerance, bound)
+
+
 def _summed(
-    constants: Constants,
-    domain: Domain,
-    stages: tuple[Stage, ...],
-    failure: float,
-    losses: int,
-    noise: tuple[float, float] = (0.0, 0.0),
+    constants: Constants, best: _Tried, noise: tuple[float, float] = (0.0, 0.0)
 ) -> NarrowingPlan:
-    """Plan of stages that lose sight of the minimiser with probability losses·failure at most."""
+    """Plan of the stages that were chosen, with its guarantee."""
     price, scale = noise
-    beta = stages[-1].beta
-    last = min(domain.diameter, 2 * stages[-1].distance)
-    tolerance = narrowed(constants, domain, last).gap_tolerance
-    worst = constants.L * domain.diameter
-    guarantees = [bounded_range(stage.epsilon) for stage in stages]
+    quantile = _gamma_quantile(constants.p, best.failure)
+    guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
     return NarrowingPlan(
-        stages=stages,
+        stages=best.stages,
         noise_scale=scale,
-        excess_bound=constants.p / beta + tolerance + losses * failure * worst,
-        excess_quantile=_gamma_quantile(constants.p, failure) / beta + tolerance,
-        failure=failure,
+        excess_bound=best.excess_bound,
+        excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
+        failure=best.failure,
         guarantee=compose([pure(price), *guarantees] if scale else guarantees),
     )
 

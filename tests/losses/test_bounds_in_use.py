@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp, kstest
+from scipy.stats import ks_2samp
 
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.losses import SmoothedHingeLoss, SoftmaxLoss
@@ -42,7 +42,8 @@ def test_draws_have_the_law_of_plain_rejection(loss, radius):
     reference = plain_rejection(target, 10_000, np.random.default_rng(2))
     draws = collect(ExactSampler(), target, 10_000, np.random.default_rng(3)).coef
     for direction in ([1.0, 0.0], [0.0, 1.0], [0.6, -0.8]):
-        assert kstest(draws @ direction, direction @ reference).pvalue > LEVEL
+        agree = ks_2samp(draws @ direction, direction @ reference, method="asymp")
+        assert agree.pvalue > LEVEL  # ten thousand of each: its exact form takes a second more
 
 
 def hinge_target(p, radius, width, beta, psi, noise=1.0):

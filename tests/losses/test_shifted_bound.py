@@ -1,6 +1,7 @@
 """Bounds around the middle of the drawn models: never above the loss, wherever the minimum is."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -120,6 +121,7 @@ def test_other_domains_hold_their_minimisers_too(domain, seed):
     assert (bound.radial(np.linalg.norm(steps, axis=0)) <= excess + slack).all()
 
 
+@cache
 def useful_problem(seed, radius):
     problem = problem_of("round", seed, p=4, n=3000, radius=radius, noise=0.7)
     bound, envelope = shifted(problem, 2000.0, 0.02)

@@ -237,9 +237,14 @@ def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
         return np.zeros_like(x)
     a, z = degrees / 2, x / 2
     share = gammainc(a, z)
-    with np.errstate(divide="ignore"):
-        small = xlogy(a, z) - z - math.lgamma(a + 1) + np.log(hyp1f1(1.0, a + 1, np.minimum(z, a)))
-        return np.where(share > _SMALLEST, np.log(np.maximum(share, _SMALLEST)), small)
+    logs = np.log(np.maximum(share, _SMALLEST))
+    tiny = ~(share > _SMALLEST)
+    if tiny.any():
+        z = z[tiny]
+        with np.errstate(divide="ignore"):
+            series = np.log(hyp1f1(1.0, a + 1, np.minimum(z, a)))
+            logs[tiny] = xlogy(a, z) - z - math.lgamma(a + 1) + series
+    return np.asarray(logs)
 
 
 def cut_chi_square(degrees: int, x: FloatArray, rng: np.random.Generator) -> FloatArray:
