@@ -19,8 +19,8 @@ LEVEL = 1e-3
 def target_of(loss, radius, beta=150.0, psi=0.02):
     rng = np.random.default_rng(1)
     scores = loss.outputs
-    X = rng.standard_normal((150, 2 // scores))
-    hidden = 1.5 * X[:, 0] + rng.logistic(size=150)
+    X = rng.standard_normal((40, 2 // scores))
+    hidden = 1.5 * X[:, 0] + rng.logistic(size=40)
     y = np.where(hidden > 0, 1, -1) if scores == 1 else np.digitize(hidden, [-0.8, 0.8])
     return GibbsTarget(Problem(X, y, loss=loss, radius=radius, intercept=False), beta, psi)
 
@@ -61,7 +61,7 @@ def test_smoothed_hinge_parity_with_quadrature(radius, width, beta, psi):
         target = hinge_target(p, radius, width, beta, psi)
         assert target.problem.minimum.on_boundary == (radius < 1)
         draws = collect(ExactSampler(), target, 3000, np.random.default_rng(4)).coef
-        places, probabilities = polar_grid(target, (900, 240)) if p == 2 else line_law(target)
+        places, probabilities = polar_grid(target) if p == 2 else line_law(target)
         for direction in np.eye(p) if p == 2 else []:
             along = ks_against_quadrature(draws @ direction, direction @ places, probabilities)
             assert along > LEVEL

@@ -91,10 +91,10 @@ def test_constants_are_never_exceeded(name, seed, radius, row_bound):
 
 
 def attained_oscillation(loss_of, reach):
-    """Largest range found over two-dimensional rows and models of a fine circle."""
+    """Largest range found over two-dimensional rows and models of fine circles."""
     turn = np.linspace(0, 2 * np.pi, 721)
     circle = np.array([np.cos(turn), np.sin(turn)])
-    theta = np.hstack([circle * s for s in np.linspace(0.0, 1.0, 41)])
+    theta = np.hstack([circle * s for s in np.linspace(0.0, 1.0, 5)])
     best = 0.0
     for angle in np.linspace(0, np.pi, 241):
         rows = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])

@@ -127,14 +127,13 @@ def useful_problem(seed, radius):
     bound, envelope = shifted(problem, 2000.0, 0.02)
     theta, steps = models_and_steps(problem, bound, 0.0, np.random.default_rng(seed), 2000)
     assert envelope.least_pad == 0
-    return problem, bound, theta, steps
+    return problem, bound, padded_excess(problem, bound, 0.0, theta), steps
 
 
 @pytest.mark.parametrize("radius", [1.0, 9.0])
 def test_where_it_is_used_it_keeps_most_of_the_excess(radius):
-    problem, bound, theta, steps = useful_problem(0, radius)
+    problem, bound, excess, steps = useful_problem(0, radius)
     assert problem.minimum.on_boundary == (radius < 2)
-    excess = padded_excess(problem, bound, 0.0, theta)
     used = (excess > 0.015) & (excess < 0.03)
     assert used.sum() > 30
     assert np.median(bound.at(steps)[used] / excess[used]) > 0.85
@@ -147,7 +146,7 @@ def test_where_it_is_used_it_keeps_most_of_the_excess(radius):
 def test_a_spoiled_bound_is_caught(part, radius):
     caught = 0
     for seed in range(4):
-        problem, bound, theta, steps = useful_problem(seed, radius)
+        _, bound, excess, steps = useful_problem(seed, radius)
         form = bound.held if part == "held" else bound.free
         spoiled = {
             "constant": replace(form, constant=form.constant + 0.004),
@@ -156,7 +155,6 @@ def test_a_spoiled_bound_is_caught(part, radius):
             "fourth": replace(form, fourth=replace(form.fourth, gram=0.3 * form.fourth.gram)),
             "held": replace(form, constant=form.constant + 0.012),
         }[part]
-        excess = padded_excess(problem, bound, 0.0, theta)
         if part == "held":
             other = ShiftedBound(**_fields(bound) | {"held": spoiled})
             above = other.radial(np.linalg.norm(steps, axis=0)) > excess

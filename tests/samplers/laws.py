@@ -20,14 +20,26 @@ def small_problem(p, loss="logistic", radius=2.0, n=60, seed=0, scale=1.0, ridge
     return Problem(X, y, loss=loss, radius=radius, intercept=False, ridge=ridge)
 
 
-def polar_grid(target, points=(1500, 360)):
-    """Cells of the disc: radii, angles and probabilities under the target (p = 2)."""
-    radius = target.problem.domain.radius
-    r = (np.arange(points[0]) + 0.5) / points[0] * radius
-    turn = (np.arange(points[1]) + 0.5) / points[1] * 2 * np.pi
-    mesh_r, mesh_turn = np.meshgrid(r, turn, indexing="ij")
-    theta = np.vstack([(mesh_r * np.cos(mesh_turn)).ravel(), (mesh_r * np.sin(mesh_turn)).ravel()])
-    density = np.exp(target.log_density(theta * (1 - 1e-12))) * mesh_r.ravel()
+def polar_grid(target, points=(60, 250)):
+    """A point of each cell of the disc that matters, and its probability (p = 2).
+
+    Points are anywhere in their cells: middles would lie in rows, with jumps between them. A first
+    look, with fewer cells, finds the radii and angles at which there is any mass.
+    """
+    rng, radius = np.random.default_rng(0), target.problem.domain.radius
+    facing = np.arctan2(*target.problem.minimum.theta[::-1])
+    low, high = np.array([0.0, facing - np.pi]), np.array([radius, facing + np.pi])
+    for count in points:
+        width = (high - low)[:, None] / count
+        cells = np.indices((count, count)).reshape(2, -1)
+        r, turn = low[:, None] + (cells + rng.random(cells.shape)) * width
+        theta = np.vstack([r * np.cos(turn), r * np.sin(turn)])
+        density = np.exp(target.log_density(theta * (1 - 1e-12))) * r
+        matters = cells[:, density > 1e-6 * density.max()]
+        low, high = (
+            np.maximum(low + (matters.min(axis=1) - 1) * width[:, 0], low),
+            np.minimum(low + (matters.max(axis=1) + 2) * width[:, 0], high),
+        )
     return theta, density / density.sum()
 
 
