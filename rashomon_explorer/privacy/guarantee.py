@@ -115,7 +115,8 @@ class Guarantee(Shown):
         if not self.orders:
             return
         known = [order for order, _ in self.orders]
-        check_curve(known, [divergence for _, divergence in self.orders])
+        if known:
+            check_curve(known, [divergence for _, divergence in self.orders])
         if known != sorted(set(known)):
             raise ValueError(f"orders must increase, got {known!r}")
 

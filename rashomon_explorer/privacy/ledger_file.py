@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from rashomon_explorer.privacy.ledger_schema import (
 )
 
 _LOCK_SECONDS = 30.0
+_LOOKS, _BETWEEN_LOOKS = 20, 0.025  # at an empty file, in seconds: half a second in all
 
 # New files keep SQLite's rollback journal rather than a write-ahead log: a charge is then in the
 # ledger's one file when `reserve` returns, and a copy of that file holds it. Nor are there versions
@@ -98,14 +100,17 @@ def _refuse_remains(path: Path) -> None:
 
 
 def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("BEGIN IMMEDIATE")  # waits for a process that is creating it
-    connection.execute("ROLLBACK")
-    if path.stat().st_size == 0:
-        raise LedgerError(
-            f"the file {path} is empty: a ledger was lost or truncated, and what was spent is "
-            "unknown; restore a copy. Only if it never held a charge, delete it and create a "
-            "ledger with Ledger.create(path, epsilon=..., delta=...)"
-        )
+    for _ in range(_LOOKS):
+        connection.execute("BEGIN IMMEDIATE")  # waits for a process that is creating it
+        connection.execute("ROLLBACK")
+        if path.stat().st_size > 0:
+            return
+        time.sleep(_BETWEEN_LOOKS)  # one that has made the file may not have locked it yet
+    raise LedgerError(
+        f"the file {path} is empty: a ledger was lost or truncated, and what was spent is "
+        "unknown; restore a copy. Only if it never held a charge, delete it and create a "
+        "ledger with Ledger.create(path, epsilon=..., delta=...)"
+    )
 
 
 def bring_up_to_date(path: Path) -> str:

@@ -103,7 +103,8 @@ def hull(alpha: ArrayLike, beta: ArrayLike) -> Piecewise:
         while len(kept) > 1 and _turns_down(kept[-2], kept[-1], point):
             kept.pop()
         kept.append(point)
-    lowest = next(i for i, (_, b) in enumerate(kept) if b == min(b for _, b in kept))
+    heights = [b for _, b in kept]
+    lowest = heights.index(min(heights))
     return Piecewise(tuple(kept[: lowest + 1]))
 
 

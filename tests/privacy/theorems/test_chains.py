@@ -132,7 +132,7 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
         assert worst(*pair, half) > 0
 
 
-@pytest.mark.parametrize("steps", [2, 8, 60])
+@pytest.mark.parametrize("steps", [2, pytest.param(8, marks=pytest.mark.law), 60])
 def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
     """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
     radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8
