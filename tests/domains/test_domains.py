@@ -79,7 +79,7 @@ def test_projection_obeys_the_variational_inequality(domain, seed):
 
 @pytest.mark.parametrize("domain", CASES)
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_support_is_attained_and_never_exceeded(domain, seed):
     directions = blocks(seed)
     support, furthest = domain.support(directions), domain.extreme(directions)

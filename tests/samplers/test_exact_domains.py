@@ -197,7 +197,7 @@ DOMAINS = {
     beta=st.floats(0.01, 1e4),
     scale=st.floats(0.0, 8.0),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_envelope_and_faces_stay_below_the_loss(seed, loss, name, p, size, beta, scale):
     rng = np.random.default_rng(seed)
     domain = DOMAINS[name](p, size)

@@ -265,7 +265,7 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
 
 def test_draws_of_one_parameter_follow_the_walk():
     target = one_parameter(2.0, [(0.5, 1.0), (-1.0, 1.0), (1.0, 1.0)])
-    sampler = GridWalkSampler(accuracy=2.0, n_chains=2000)
+    sampler = GridWalkSampler(accuracy=2.0, n_chains=4000)
     mixing, _ = sampler.mixing(target)
     draws = collect(sampler, target, 4000, np.random.default_rng(0))
     walk = cube_walk(target, mixing.cells_per_edge, 0.0)

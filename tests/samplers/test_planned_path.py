@@ -50,12 +50,12 @@ def test_averaging_costs_nothing():
 @pytest.mark.parametrize(
     ("psi", "epsilon", "n_draws"), [(0.0, 8.0, 40), (0.0, 50.0, 10), (0.05, 50.0, 10)]
 )
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.law)])
 def test_the_mean_excess_of_the_draws_is_below_the_bound(psi, epsilon, n_draws, seed):
     plan, target = planned(psi, epsilon, n_draws, max_steps=300, seed=seed)
     rng = np.random.default_rng(seed)
     losses = np.concatenate(
-        [collect(PlannedPath(plan), target, n_draws, rng).losses for _ in range(5)]
+        [collect(PlannedPath(plan), target, n_draws, rng).losses for _ in range(3)]
     )
     excess = losses - target.problem.minimum.value
     assert excess.mean() + 4 * excess.std() / np.sqrt(len(excess)) < plan.excess_bound

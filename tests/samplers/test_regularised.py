@@ -66,7 +66,7 @@ def test_the_population_risk_keeps_its_bound():
     """Rows ±1 with a slight majority: a linear loss, so that the population risk is known."""
     n, mean, rng = 400, 0.05, np.random.default_rng(0)
     risks = []
-    for _ in range(60):
+    for _ in range(30):
         y = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
         problem = Problem(np.ones((n, 1)), y, loss=HINGE, radius=0.5, intercept=False)
         one = RegularisedSampler(epsilon=20.0)
