@@ -171,15 +171,16 @@ class CubeWalk:
 
     def run(self, cells: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
         """Places (K,) of independent walks from ``cells`` (K,) after ``steps`` steps."""
-        flat = self.log_weight.ravel()
+        flat, ways = self.log_weight.ravel(), 4 * self.p
         size = (steps, len(cells))
-        direction = rng.integers(0, 4 * self.p, size=size)
         # The upper half of the directions holds; −Exp(1) is the logarithm of a uniform number.
-        lazy = direction >= 2 * self.p
-        direction, threshold = direction % (2 * self.p), -rng.standard_exponential(size)
-        for hold, way, bar in zip(lazy, direction, threshold, strict=True):
-            proposed = np.where(hold, cells, self.neighbours[cells, way])
-            cells = np.where(bar <= flat[proposed] - flat[cells], proposed, cells)
+        here = np.arange(len(flat))[:, None]
+        onward = np.hstack([self.neighbours, np.repeat(here, 2 * self.p, axis=1)]).ravel()
+        rise = flat[onward] - np.repeat(flat, ways)
+        direction = rng.integers(0, ways, size=size)
+        for way, bar in zip(direction, -rng.standard_exponential(size), strict=True):
+            move = cells * ways + way
+            cells = np.where(bar <= rise.take(move), onward.take(move), cells)
         pause()  # or a dashboard's event loop starves
         return cells
 

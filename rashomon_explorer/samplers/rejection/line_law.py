@@ -47,7 +47,7 @@ class LineLaw:
         cells: int = 2048,
     ) -> None:
         self._log_density, self._cells = log_density, cells
-        edges = np.linspace(low, high, cells + 1)
+        edges = _evenly(low, high, cells)
         for _ in range(2):
             edges = self._refined(edges)
         self._edges = edges
@@ -95,10 +95,12 @@ class LineLaw:
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
         """Bound on each cell, by the chords of its neighbours."""
-        heights, width = self._log_density(edges), np.diff(edges)
+        # Slices and not np.diff: a search for a plane makes thousands of these little tables.
+        heights, width = self._log_density(edges), edges[1:] - edges[:-1]
         with np.errstate(invalid="ignore"):
-            slope = np.diff(heights) / width
-        from_left, from_right = np.full(len(width), np.inf), np.full(len(width), np.inf)
+            slope = (heights[1:] - heights[:-1]) / width
+        from_left, from_right = np.empty(len(width)), np.empty(len(width))
+        from_left[0] = from_right[-1] = np.inf
         from_left[1:] = heights[1:-1] + np.maximum(slope[:-1] * width[1:], 0.0)
         from_right[:-1] = heights[1:-1] + np.maximum(-slope[1:] * width[:-1], 0.0)
         upper = np.fmin(from_left, from_right)
@@ -108,12 +110,16 @@ class LineLaw:
         upper = self._upper_log_density(edges)
         heavy = np.flatnonzero(upper > upper.max() - _TAIL)
         low, high = edges[heavy[0]], edges[heavy[-1] + 1]
-        before = np.linspace(edges[0], low, _TAIL_CELLS, endpoint=False)
-        after = np.linspace(high, edges[-1], _TAIL_CELLS + 1)[1:]
-        return np.concatenate(
-            [
-                before if low > edges[0] else np.empty(0),
-                np.linspace(low, high, self._cells + 1),
-                after if high < edges[-1] else np.empty(0),
-            ]
-        )
+        pieces = [_evenly(low, high, self._cells)]
+        if low > edges[0]:
+            pieces.insert(0, _evenly(edges[0], low, _TAIL_CELLS)[:-1])
+        if high < edges[-1]:
+            pieces.append(_evenly(high, edges[-1], _TAIL_CELLS)[1:])
+        return np.concatenate(pieces)
+
+
+def _evenly(low: float, high: float, cells: int) -> FloatArray:
+    """Edges (cells + 1,) of cells of one width, quicker than ``np.linspace`` for so few."""
+    edges = np.arange(cells + 1.0) * ((high - low) / cells) + low
+    edges[-1] = high
+    return edges
