@@ -161,7 +161,7 @@ def test_newton_steps_alone_would_be_caught():
 def test_losses_with_kinks_are_drawn_from_nearby(one):
     problem, rng = posed(n=2000, loss="hinge"), np.random.default_rng(0)
     plan = one.plan(problem)
-    theta = np.column_stack([one.draw(problem, rng) for _ in range(10)])
+    theta = np.column_stack([one.draw(problem, rng) for _ in range(6)])
     excess = problem.value(theta) - problem.minimum.value
     assert (excess <= plan.excess_quantile + problem.minimum.gap).all()
 
@@ -196,8 +196,8 @@ NARROWING = [
 ]
 
 
-# A draw is three searches for a proposal; what twelve models keep, sixty keep more sharply.
-@pytest.mark.parametrize("n_draws", [12, pytest.param(60, marks=pytest.mark.law)])
+# A draw is three searches for a proposal; what ten models keep, sixty keep more sharply.
+@pytest.mark.parametrize("n_draws", [10, pytest.param(60, marks=pytest.mark.law)])
 @pytest.mark.parametrize("one", NARROWING, ids=lambda one: one.name)
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
 def test_draws_keep_their_promises(one, domain, n_draws):
