@@ -1,5 +1,6 @@
 """The dashboard's page as the tests speak of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ class Page:
 
     def wait(self, condition: Any, what: str) -> Any:
         return self.browser.until(condition, what)
+
+    def kernel(self, dashboard: Any) -> Any:
+        """The process behind this page; others are kept ready for the next visits."""
+        script = "document.getElementById('jupyter-config-data').textContent"
+        known = json.loads(self.run(script))["kernelId"]
+        return next(one for one in dashboard.kernels() if known in " ".join(one.cmdline()))
 
     def traces(self, figure: str) -> dict[str, int]:
         """Points of every trace that the browser has drawn, by the trace's name."""

@@ -1,0 +1,108 @@
+"""One visit in the dark: words can be read, a file of one's own, Stop, and a program that ends."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.privacy import Ledger
+from tests.browser.contrast import check_contrast, draw_inside
+from tests.browser.pages import Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, dashboard: Any) -> Page:
+    """One visit for the tests below, in their order: the last one ends its program."""
+    return Page(browser, dashboard, "?theme=dark")
+
+
+def test_text_has_contrast_in_the_dark(page: Page) -> None:
+    assert page.run("document.body.dataset.jpThemeLight") == "false"
+    draw_inside(page, "breast_cancer")
+    check_contrast(page)
+
+
+def test_bad_csv_is_explained_with_its_column_then_the_good_one_loads(
+    page: Page, dashboard: Any, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_text("age,income,repaid\n20,1000,yes\n30,many,no\n40,3000,yes\n")
+    page.upload(bad)
+    page.declare("age: 18, 90\nincome: 0, 9000")
+    page.wait(lambda: "'income'" in page.alert, "the bad column")
+    assert "line 3" in page.alert
+    assert "Traceback" not in page.text("body")
+
+    page.declare("age: 18 to 90\nincome: 0, 9000")
+    page.wait(lambda: "18 to 90" in page.alert, "the bad line of the bounds")
+
+    good = tmp_path / "good.csv"
+    rows = [f"{20 + i % 60},{1000 + 37 * i % 8000},{'yes' if i % 3 else 'no'}" for i in range(300)]
+    good.write_text("\n".join(["age,income,repaid", *rows]))
+    page.upload(good)
+    page.declare("age: 18, 90\nincome: 0, 9000")
+    page.wait(lambda: "good: 300 rows" in page.status, "the good file")
+    assert page.alert == ""
+    page.draw()
+    page.drawn()
+    assert (dashboard.home / "good.ledger").is_file()
+
+
+def test_stop_keeps_what_was_drawn_and_what_was_spent(
+    page: Page, dashboard: Any, tmp_path: Path
+) -> None:
+    names = [f"x{k}" for k in range(60)]
+    page.upload(_noise(tmp_path / "noise.csv", names))
+    page.declare("\n".join(f"{name}: -1, 1" for name in names))
+    page.wait(lambda: "noise: 400 rows" in page.status, "the file")
+    # 60 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
+    page.button("More settings").click()
+    page.type_number("Threshold ψ", "0.02")
+    page.type_number("Radius", "32")
+    page.type_number("Budget ε", "100")
+    page.type_number("Privacy price", "49")  # twice that is left: Draw can be pressed again
+    page.type_number("Draws", "1")
+    page.draw()
+    page.wait(lambda: "did not come" in page.alert, "the warning")
+    assert not (dashboard.home / "noise.ledger").exists()
+    page.draw()
+    page.wait(lambda: page.status.startswith(("Drawing:", "Looking")), "the sampler at work")
+    assert not page.button("Draw ").is_enabled()
+    assert page.shown("progress")
+    page.button("Stop").click()
+    page.wait(lambda: page.button("Draw ").is_enabled(), "the end of the draw")
+    assert page.status.startswith("Stopped")
+    assert Ledger.open(dashboard.home / "noise.ledger").spent() == pytest.approx(49.0)
+    assert page.text(".rx-spent-value") == "49"
+
+
+def _noise(path: Path, names: list[str]) -> Path:
+    rng = np.random.default_rng(0)
+    rows = [
+        ",".join([*(f"{value:.3f}" for value in rng.uniform(-1, 1, len(names))), word])
+        for word in rng.choice(["no", "yes"], 400)
+    ]
+    path.write_text("\n".join([",".join([*names, "target"]), *rows]), encoding="utf-8")
+    return path
+
+
+def test_a_page_says_that_its_program_is_silent(page: Page, dashboard: Any) -> None:
+    page.wait(lambda: page.text(".rx-kernel-lost") == "", "the program to answer")
+    kernel = page.kernel(dashboard)
+    kernel.send_signal(signal.SIGSTOP)
+    page.wait(lambda: "does not answer" in page.text(".rx-kernel-lost"), "words about it")
+    kernel.send_signal(signal.SIGCONT)
+    page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go")
+    kernel.kill()
+    page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it")
+    page.wait(lambda: page.run(_DISCONNECTED), "the widgets to notice")
+    assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
+
+
+_DISCONNECTED = "document.querySelectorAll('.rx-app .jupyter-widgets-disconnected').length"
+_MARKS = """[...document.querySelectorAll('.rx-app .jupyter-widgets-disconnected')]
+  .filter((n) => getComputedStyle(n, '::before').content !== 'none').length"""
