@@ -79,7 +79,7 @@ def test_a_sampled_gaussian_is_google_s_and_its_powers_are_not_below():
     assert halved.epsilon(1e-5) < 0.8 * theirs.get_epsilon_for_delta(1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     curve=st.one_of(
         st.floats(0.01, 3).map(Gaussian),
