@@ -21,7 +21,7 @@ _HOMES = {
     "list_datasets": "datasets",
     "load_csv": "datasets",
     "load_dataset": "datasets",
-    "plan": "privacy",
+    "plan": "planning",
     "privacy_leaks": "estimators",
 }
 

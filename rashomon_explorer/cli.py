@@ -173,7 +173,7 @@ def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
 
 
 def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
-    from rashomon_explorer.privacy.rounding import left_text, rounded_up
+    from rashomon_explorer.rounding import left_text, rounded_up
 
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
@@ -193,7 +193,7 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
 
 
 def _spent(ledger: "Ledger", delta: float | None) -> str:
-    from rashomon_explorer.privacy.rounding import rounded_up
+    from rashomon_explorer.rounding import rounded_up
 
     spent = ledger.spent(delta)
     if delta is None:

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.validation import as_given, is_finite
 
 LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
 
@@ -152,33 +153,6 @@ def row_bound(row_norm: float, intercept: bool) -> float:
     """
     check_positive("row_norm", row_norm)
     return math.hypot(row_norm, 1.0) if intercept else row_norm
-
-
-def is_finite(value: Real | float) -> bool:
-    """Whether a number is finite and one that a double can hold.
-
-    Examples
-    --------
-    >>> is_finite(1.0), is_finite(10**400)
-    (True, False)
-    """
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond the largest double
-        return False
-
-
-def as_given(value: object) -> str:
-    """Quote a value that is refused, and not the hundreds of digits of one no double holds.
-
-    Examples
-    --------
-    >>> as_given(-0.5), as_given(10**400)
-    ('-0.5', 'a whole number beyond the largest double')
-    """
-    if isinstance(value, int) and value.bit_length() > 1024:
-        return "a whole number beyond the largest double"
-    return repr(value)
 
 
 def check_count(name: str, value: int) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.constants import check_positive
-from rashomon_explorer.privacy.checks import check_count
 from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee, pure, zcdp
+from rashomon_explorer.validation import check_count
 
 FloatArray = NDArray[np.float64]
 

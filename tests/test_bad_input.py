@@ -12,7 +12,7 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.losses import Loss, SoftmaxLoss
-from rashomon_explorer.privacy import plan
+from rashomon_explorer.planning import plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampler, Sampler
 from rashomon_explorer.samplers.collect import collect

@@ -20,7 +20,7 @@ import pytest
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
-from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+from rashomon_explorer.rounding import rounded_down, rounded_up
 from tests.patience import LONG, until
 
 Start = Callable[..., Any]

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"feature_groups", "shown"},
+    {"feature_groups", "shown", "validation", "rounding"},
     {
         "exceptions",
         "assets",
@@ -26,15 +26,16 @@ FLOORS = [
         "shapes",
     },
     {"clipping"},
-    {"losses", "domains", "datasets", "threshold"},
+    {"privacy", "losses", "domains", "datasets", "threshold"},
     {"constants", "minimum"},
-    {"privacy"},
-    {"bounds", "diagnostics", "secure_noise"},
+    {"planning"},
+    {"theory", "diagnostics", "secure_noise"},
     {"problem"},
     {"target", "network"},
     {"samplers"},
     {"rashomon_set"},
     {"measures", "estimators"},
+    {"release"},
     {"plots"},
     {"report"},
     {"explorer"},

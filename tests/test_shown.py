@@ -13,16 +13,8 @@ from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.measures import fairness_audit
-from rashomon_explorer.privacy import (
-    Guarantee,
-    Ledger,
-    bounded_range,
-    compose,
-    gibbs_certificates,
-    no_guarantee,
-    plan,
-    plan_path,
-)
+from rashomon_explorer.planning import gibbs_certificates, plan, plan_path
+from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.shown import as_html, as_text
 

@@ -32,18 +32,10 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.privacy import (
-    Charge,
-    Guarantee,
-    Ledger,
-    Plan,
-    may_fail,
-    no_guarantee,
-    plan,
-    plan_path,
-)
+from rashomon_explorer.planning import Plan, plan, plan_path
+from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.same_table import recognise
-from rashomon_explorer.privacy.weakness import said_elsewhere
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -133,7 +125,7 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
         Returns
         -------
         Constants
-            What the theorems in :mod:`rashomon_explorer.bounds` ask for: L, M, m and osc.
+            What the theorems in :mod:`rashomon_explorer.planning.bounds` ask for: L, M, m and osc.
 
         Raises
         ------

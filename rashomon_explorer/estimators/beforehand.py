@@ -3,8 +3,8 @@
 import warnings
 
 from rashomon_explorer.exceptions import HopelessDrawWarning
-from rashomon_explorer.privacy import Plan
-from rashomon_explorer.privacy.weakness import is_said_elsewhere
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import is_said_elsewhere
 from rashomon_explorer.samplers.preflight import preflight, remedies
 from rashomon_explorer.users_line import users_line
 
@@ -28,7 +28,7 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan
+    >>> from rashomon_explorer.planning import plan
     >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
     """
     told = "" if sampler != "exact" or is_said_elsewhere() else foretold(planned)
@@ -52,7 +52,7 @@ def foretold(planned: Plan) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan
+    >>> from rashomon_explorer.planning import plan
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''
     """

@@ -18,7 +18,8 @@ from rashomon_explorer.estimators.classes import class_codes, declared_classes, 
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
-from rashomon_explorer.privacy import Guarantee, Ledger, Plan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.samplers import Sampler
 
 FloatArray = NDArray[np.float64]
@@ -196,7 +197,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Returns
         -------
         Constants
-            What the theorems in :mod:`rashomon_explorer.bounds` ask for: L, M, m and osc.
+            What the theorems in :mod:`rashomon_explorer.planning.bounds` ask for: L, M, m and osc.
 
         Raises
         ------

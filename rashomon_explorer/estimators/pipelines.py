@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.privacy import plan, plan_path
+from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.samplers import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 from sklearn.utils._pprint import _EstimatorPrettyPrinter
 
+from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.privacy.label import asked_for, numbers_of
-from rashomon_explorer.privacy.rounding import hit_rate_text
-from rashomon_explorer.privacy.weakness import has_hit_rate
+from rashomon_explorer.rounding import hit_rate_text
 
 if TYPE_CHECKING:
-    from rashomon_explorer.privacy import Guarantee, Plan
+    from rashomon_explorer.planning import Plan
+    from rashomon_explorer.privacy import Guarantee
 
 
 class ShowsFit(BaseEstimator):

@@ -5,8 +5,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, Plan
-from rashomon_explorer.privacy.pricing import price
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
 from rashomon_explorer.privacy.totals import ROUNDING, Totals
 
 _HALVINGS = 40

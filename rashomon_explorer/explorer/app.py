@@ -30,7 +30,8 @@ from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.widgets import KernelWatch
-from rashomon_explorer.privacy import Guarantee, Ledger, Plan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _LEDGER_SECONDS = 2.0

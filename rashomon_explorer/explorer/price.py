@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots.text import number, price, what_is_left
-from rashomon_explorer.privacy import Plan
-from rashomon_explorer.privacy.weakness import weakness
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots.text import number, plural, price, what_is_left
-from rashomon_explorer.privacy import Plan
 
 
 def refuse_past_budget(account: Account, plan: Plan) -> None:

@@ -26,9 +26,10 @@ from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_tabl
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import said_elsewhere
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.privacy import Guarantee, Ledger, Plan, no_guarantee
-from rashomon_explorer.privacy.weakness import said_elsewhere
+from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"

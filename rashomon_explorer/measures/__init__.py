@@ -3,6 +3,13 @@
 from rashomon_explorer.measures.confidence_sequence import (
     ConfidenceSequence,
 )
+from rashomon_explorer.measures.decomposition import (
+    Estimate,
+    WidthOrNoise,
+    noise_against_price,
+    width_or_noise,
+    width_or_noise_by_person,
+)
 from rashomon_explorer.measures.fairness import (
     LABEL_GAPS,
     LABEL_RATES,
@@ -83,13 +90,6 @@ from rashomon_explorer.measures.ranges import (
     exact_score_ranges,
     penalised_problem,
     relative_psi,
-)
-from rashomon_explorer.measures.split import (
-    Estimate,
-    WidthOrNoise,
-    noise_against_price,
-    width_or_noise,
-    width_or_noise_by_person,
 )
 from rashomon_explorer.measures.stopping import (
     Enough,

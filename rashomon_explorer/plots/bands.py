@@ -4,11 +4,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.plots.text import at_most
 from rashomon_explorer.plots.theme import add_band, curator_band
-from rashomon_explorer.privacy import Plan
-from rashomon_explorer.privacy.rounding import hit_rate_text
-from rashomon_explorer.privacy.weakness import has_hit_rate, weakness
+from rashomon_explorer.rounding import hit_rate_text
 
 
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
@@ -57,8 +57,8 @@ def doubt_of(models: Any) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan
-    >>> from rashomon_explorer.privacy.weakness import said_elsewhere
+    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.planning.weakness import said_elsewhere
     >>> with said_elsewhere():
     ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     'hit rate promised ≥ 0%: perhaps no use'

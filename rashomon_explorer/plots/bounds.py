@@ -7,7 +7,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.bounds import ExcessLaw, convex_law, quadratic_law
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.bounds import ExcessLaw, convex_law, quadratic_law
 from rashomon_explorer.plots._checks import need_as_drawn, need_curator
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
@@ -19,7 +20,6 @@ from rashomon_explorer.plots.theme import (
     VERMILLION,
     new_figure,
 )
-from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _POINTS = 241
@@ -36,10 +36,10 @@ _OTHERWISE = {
 def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
     """Plot the share of the draws below every excess loss beside the share that is promised.
 
-    The promise is that of a convex loss (`rashomon_explorer.bounds.convex_law`), known before any
-    row was read: the curve of the draws may pass below it only by chance, within its 95 % band
-    (Dvoretzky, Kiefer and Wolfowitz). A quadratic loss, for which the law is exact, is drawn too:
-    it shows how cautious the promise is.
+    The promise is that of a convex loss (`rashomon_explorer.planning.bounds.convex_law`), known
+    before any row was read: the curve of the draws may pass below it only by chance, within its 95
+    % band (Dvoretzky, Kiefer and Wolfowitz). A quadratic loss, for which the law is exact, is drawn
+    too: it shows how cautious the promise is.
 
     Parameters
     ----------

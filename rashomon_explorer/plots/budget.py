@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots.text import at_least, number, price, what_is_left
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -17,14 +18,8 @@ from rashomon_explorer.plots.theme import (
     empty_figure,
     new_figure,
 )
-from rashomon_explorer.privacy import (
-    Guarantee,
-    Ledger,
-    Plan,
-    adaptive_epsilon,
-    running_epsilon,
-)
-from rashomon_explorer.privacy.rounding import epsilon_text
+from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, running_epsilon
+from rashomon_explorer.rounding import epsilon_text
 
 HEIGHT = 230
 

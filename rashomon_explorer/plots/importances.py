@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import importance_cloud, importance_spread
-from rashomon_explorer.measures.importance.features import Features
+from rashomon_explorer.measures.features import Features
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import counted, nobody_inside

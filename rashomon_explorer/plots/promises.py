@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rashomon_explorer.bounds import (
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.bounds import (
     expected_excess,
     hit_probability_from_excess,
     population_risk,
     uniform_stability,
 )
-from rashomon_explorer.constants import Constants
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
-from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
 GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"

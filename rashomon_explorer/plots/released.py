@@ -4,10 +4,10 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from rashomon_explorer.measures.release import Answer, Released
-from rashomon_explorer.measures.release.statistic import Gap, Measured, Rate, Statistic
 from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
+from rashomon_explorer.release import Answer, Released
+from rashomon_explorer.release.statistic import Gap, Measured, Rate, Statistic
 
 MOST_NUMBERS = 12
 """Numbers of one query that are drawn; the figure says how many there are, the table has all."""
@@ -44,7 +44,7 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     if not isinstance(released, Released):
         raise TypeError(
             "plot_released makes a figure that may leave the building and needs a Released, got "
-            f"{type(released).__name__}; make one with measures.release.release(...)"
+            f"{type(released).__name__}; make one with release.release(...)"
         )
     counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
     inner = _ROW * sum(counts) + _GAP * len(counts)

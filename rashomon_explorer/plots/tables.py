@@ -8,16 +8,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.measures.importance.features import Features
+from rashomon_explorer.measures.features import Features
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.counted import counted, need_inside
 from rashomon_explorer.plots.importances import importance_ranges, importances
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
-from rashomon_explorer.privacy import LedgerEntry, Plan, running_epsilon
-from rashomon_explorer.privacy.rounding import rounded_down, rounded_up
+from rashomon_explorer.privacy import LedgerEntry, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rounding import rounded_down, rounded_up
 
 _ROUNDED: dict[str, Callable[[float], float]] = {
     "up": lambda value: float(rounded_up(value)),

@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from html import escape
 from typing import Literal
 
-from rashomon_explorer.privacy.rounding import as_written, epsilon_text, hit_rate_text, left_text
+from rashomon_explorer.rounding import as_written, epsilon_text, hit_rate_text, left_text
 
 Rounding = Literal["nearest", "up", "down"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.measures import WidthOrNoise
 from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
-from rashomon_explorer.privacy.rounding import epsilon_text
+from rashomon_explorer.rounding import epsilon_text
 
 FloatArray = NDArray[np.float64]
 

@@ -4,9 +4,9 @@ import math
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.rounding import epsilon_text
 from rashomon_explorer.privacy.totals import Totals
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
+from rashomon_explorer.rounding import epsilon_text
 
 RULES = ("zcdp",)
 """Looser rules that can be asked for by name."""

@@ -5,8 +5,7 @@ import math
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
 
-from rashomon_explorer.constants import as_given, is_finite
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.validation import as_given, check_delta, check_nonnegative, is_finite
 
 _SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
 from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.privacy.renyi import (
@@ -30,6 +29,7 @@ from rashomon_explorer.privacy.tradeoff import (
 )
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.validation import check_delta, check_nonnegative
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
 _SEEDED = "drawn with a known seed: reproducible, not private"

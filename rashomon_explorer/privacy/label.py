@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.rounding import rounded_up
 
 if TYPE_CHECKING:
     from rashomon_explorer.privacy.guarantee import Guarantee

@@ -11,7 +11,6 @@ from typing import Any
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.coverage import check_covered
 from rashomon_explorer.privacy.extending import check_extendable, rest_of
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -36,9 +35,10 @@ from rashomon_explorer.privacy.ledger_schema import (
     read_totals,
     write_budget,
 )
-from rashomon_explorer.privacy.rounding import left_text, rounded_up
 from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.rounding import left_text, rounded_up
 from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.validation import check_delta, check_nonnegative
 
 Budget = tuple[float, float]
 

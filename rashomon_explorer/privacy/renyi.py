@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative
 
 Array = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.validation import check_delta
 
 ROUNDING = 1e-9  # of a budget: a plan that spends all of it must not fail by an ulp
 

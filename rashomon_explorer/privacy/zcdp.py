@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative
 
 # Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
 _LOG_ORDERS = np.linspace(math.log(1e-4), math.log(1e6), 4001)

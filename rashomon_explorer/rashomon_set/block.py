@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.feature_groups import checked_groups, groups_by_name
-from rashomon_explorer.privacy import Guarantee, Plan
-from rashomon_explorer.privacy.rounding import hit_rate_text
-from rashomon_explorer.privacy.weakness import has_hit_rate
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
 from rashomon_explorer.rashomon_set.selection import Selection
+from rashomon_explorer.rounding import hit_rate_text
 from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:

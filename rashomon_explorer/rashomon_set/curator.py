@@ -15,7 +15,8 @@ from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:
-    from rashomon_explorer.privacy import Guarantee, Plan
+    from rashomon_explorer.planning import Plan
+    from rashomon_explorer.privacy import Guarantee
     from rashomon_explorer.problem import Problem
     from rashomon_explorer.rashomon_set.linear import RashomonSet
     from rashomon_explorer.rashomon_set.predictor import PredictorSet

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
+from rashomon_explorer.planning.weakness import warn_if_weak
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.weakness import warn_if_weak
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.block import ModelBlock
 from rashomon_explorer.rashomon_set.curator import CuratorSet

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.minimum import Minimum
-from rashomon_explorer.privacy import Guarantee, Plan, no_guarantee
-from rashomon_explorer.privacy.path_planner import PathPlan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.path_planner import PathPlan
+from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.block import ModelBlock
 from rashomon_explorer.rashomon_set.linear import RashomonSet
 from rashomon_explorer.rashomon_set.models import STORABLE

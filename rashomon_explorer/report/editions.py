@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
-from rashomon_explorer.measures.release import Released
-from rashomon_explorer.privacy import Ledger, Plan
-from rashomon_explorer.privacy.weakness import warn_if_weak
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.weakness import warn_if_weak
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.release import Released
 from rashomon_explorer.report.files import refuse_existing, write_text
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.page import Page
@@ -139,7 +140,7 @@ def release_report(
     models : ReleasedSet
     path : path-like
     aggregates : sequence of Released, optional
-        What :func:`rashomon_explorer.measures.release.release` made of the rows.
+        What :func:`rashomon_explorer.release.release` made of the rows.
     constants : Constants, optional
         Public constants of the problem, as an estimator's ``constants(n, d)`` gives them, for the
         certificates.

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.release import Released
-from rashomon_explorer.privacy import Ledger, Plan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.release import Released
 
 Bounds = Mapping[str, tuple[float, float]]
 AnySet = RashomonSet | PredictorSet
@@ -161,7 +162,7 @@ def release_material(models: ReleasedSet, aggregates: Sequence[Released], **publ
     for place, value in enumerate(aggregates):
         if type(value) is not Released:
             raise TypeError(
-                f"aggregates[{place}] must be what measures.release.release returns, got "
+                f"aggregates[{place}] must be what release.release returns, got "
                 f"{type(value).__name__}"
             )
         if not value.guarantee.holds:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
-from rashomon_explorer.privacy import Plan
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.samplers.base import Batch, Sampler
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.grids.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
+from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
+from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
 from rashomon_explorer.samplers.mala import MalaSampler
-from rashomon_explorer.samplers.narrowing.iterated import IteratedSampler
-from rashomon_explorer.samplers.narrowing.output_perturbation import OutputPerturbationSampler
-from rashomon_explorer.samplers.narrowing.regularised import RegularisedSampler
-from rashomon_explorer.samplers.paid_chains import PaidChains
+from rashomon_explorer.samplers.metered_langevin import MeteredLangevin
 from rashomon_explorer.samplers.planned_path import PlannedPath
 
 # Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
@@ -36,8 +36,8 @@ __all__ = [
     "IteratedSampler",
     "LangevinSampler",
     "MalaSampler",
+    "MeteredLangevin",
     "OutputPerturbationSampler",
-    "PaidChains",
     "PlannedPath",
     "RegularisedSampler",
     "Sampler",

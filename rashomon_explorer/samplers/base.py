@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.target import GibbsTarget
 
 FloatArray = NDArray[np.float64]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.bounds import giving_up_probability, least_acceptance
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.privacy import Guarantee, Plan
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.bounds import giving_up_probability, least_acceptance
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.candidates import MOST_AHEAD, Candidates, accepted
 from rashomon_explorer.target import GibbsTarget

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.cores import pause
-from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.path import (
+from rashomon_explorer.planning.path import (
     affordable_time,
     last_iterate_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
 
@@ -61,7 +61,7 @@ class LangevinSampler:
     release : {"path", "last"}, default="path"
         What may be shown: everything, or the last state of each chain only, which is cheaper for
         long chains of a smooth convex energy. To settle it after the start, and before anything
-        was seen, see :class:`~rashomon_explorer.samplers.PaidChains`.
+        was seen, see :class:`~rashomon_explorer.samplers.MeteredLangevin`.
 
     Raises
     ------
@@ -270,10 +270,10 @@ class LangevinSampler:
 
         Of the states θ₀, …, θ_{N−1} that a gradient was taken at: the start counts, the last state
         does not. Weights are ∝ exp(mβt). With m = 0 it is the plain average, which
-        :func:`rashomon_explorer.bounds.path_average_excess` bounds; with m the strong convexity,
-        early states are forgotten exponentially fast (own derivation after Theorems F.1 and F.2 of
-        the finite-time analysis, whose printed schedules do not work). It is computed from the
-        path, so that ``certificate`` covers it.
+        :func:`rashomon_explorer.planning.bounds.path_average_excess` bounds; with m the strong
+        convexity, early states are forgotten exponentially fast (own derivation after Theorems F.1
+        and F.2 of the finite-time analysis, whose printed schedules do not work). It is computed
+        from the path, so that ``certificate`` covers it.
 
         Parameters
         ----------

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.privacy import Guarantee, PathPlan, Plan
+from rashomon_explorer.planning import PathPlan, Plan
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.target import GibbsTarget
@@ -24,7 +25,7 @@ class PlannedPath:
     Parameters
     ----------
     plan : PathPlan
-        From :func:`rashomon_explorer.privacy.plan_path`.
+        From :func:`rashomon_explorer.planning.plan_path`.
 
     Raises
     ------
@@ -33,7 +34,7 @@ class PlannedPath:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan_path
+    >>> from rashomon_explorer.planning import plan_path
     >>> from rashomon_explorer.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, radius=1.0)
     >>> budget = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 3, "max_steps": 100}

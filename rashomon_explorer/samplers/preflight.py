@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss
-from rashomon_explorer.privacy import Plan
-from rashomon_explorer.privacy.public_law import PublicLaw
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.exact import patience_for
@@ -117,7 +117,7 @@ def preflight(planned: Plan) -> Feasibility | None:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan
+    >>> from rashomon_explorer.planning import plan
     >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
     True
@@ -145,7 +145,7 @@ def remedies(planned: Plan) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy import plan
+    >>> from rashomon_explorer.planning import plan
     >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
     On simulated rows draws come at the same price with radius = 2, 40 columns or psi = 0.05 \

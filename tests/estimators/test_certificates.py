@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.privacy import Ledger, plan
+from rashomon_explorer.planning import plan
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import FiniteGridSampler
 
 SETTINGS = {"ridge": 0.2, "delta": 1e-6, "epsilon": 2.0, "n_draws": 4, "random_state": 0}

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.losses import SoftmaxLoss
-from rashomon_explorer.privacy import plan
+from rashomon_explorer.planning import plan
 from rashomon_explorer.problem import Problem
 
 FloatArray = NDArray[np.float64]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.privacy import PathPlan
+from rashomon_explorer.planning import PathPlan
 from rashomon_explorer.samplers import PlannedPath
 
 

@@ -10,17 +10,17 @@ from scipy.special import expit, ndtri
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.privacy.certificates.convex_body import convex_body
-from rashomon_explorer.privacy.certificates.excess_tail import excess_quantile, mean_above
-from rashomon_explorer.privacy.certificates.finite_time import diffusion_guarantee
-from rashomon_explorer.privacy.certificates.gaussian_law import gaussian_gibbs
-from rashomon_explorer.privacy.certificates.isoperimetry import isoperimetry
-from rashomon_explorer.privacy.certificates.last_iterate import last_iterate
-from rashomon_explorer.privacy.certificates.law import GibbsLaw
-from rashomon_explorer.privacy.certificates.localised import _draws, localised
-from rashomon_explorer.privacy.certificates.oscillation import oscillation
-from rashomon_explorer.privacy.certificates.run import PathRun
-from rashomon_explorer.privacy.certificates.whole_path import path
+from rashomon_explorer.planning.certificates.convex_body import convex_body
+from rashomon_explorer.planning.certificates.excess_tail import excess_quantile, mean_above
+from rashomon_explorer.planning.certificates.finite_time import diffusion_guarantee
+from rashomon_explorer.planning.certificates.gaussian_law import gaussian_gibbs
+from rashomon_explorer.planning.certificates.isoperimetry import isoperimetry
+from rashomon_explorer.planning.certificates.last_iterate import last_iterate
+from rashomon_explorer.planning.certificates.law import GibbsLaw
+from rashomon_explorer.planning.certificates.localised import _draws, localised
+from rashomon_explorer.planning.certificates.oscillation import oscillation
+from rashomon_explorer.planning.certificates.run import PathRun
+from rashomon_explorer.planning.certificates.whole_path import path
 from rashomon_explorer.threshold import SmoothThreshold
 from tests.exact.conftest import exactly
 

@@ -8,6 +8,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, norm
 
+from rashomon_explorer.planning.bounds.hit_rate import (
+    beta_for_hit_rate,
+    expected_excess_bound,
+    guaranteed_hit_rate,
+)
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon
 from rashomon_explorer.privacy.composition import (
@@ -21,11 +26,6 @@ from rashomon_explorer.privacy.gaussian import (
     gdp_epsilon,
     gdp_mu,
     pure_mu,
-)
-from rashomon_explorer.privacy.hit_rate import (
-    beta_for_hit_rate,
-    expected_excess_bound,
-    guaranteed_hit_rate,
 )
 from rashomon_explorer.privacy.renyi import (
     bounded_range_renyi,

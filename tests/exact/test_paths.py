@@ -8,14 +8,14 @@ import pytest
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.network import NetworkTarget
-from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
-from rashomon_explorer.privacy.path import (
+from rashomon_explorer.planning.path import (
     affordable_time,
     last_iterate_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.privacy.path_planner import plan_path
-from rashomon_explorer.privacy.sensitivity import batch_sensitivity, gradient_sensitivity
+from rashomon_explorer.planning.path_planner import plan_path
+from rashomon_explorer.planning.sensitivity import batch_sensitivity, gradient_sensitivity
+from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift, NetworkDrift
 from rashomon_explorer.samplers.drift.rounding import SinglePrecision

@@ -8,8 +8,8 @@ from scipy.stats import gamma
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.privacy.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.privacy.narrowing import (
+from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.planning.localisation import (
     data_lipschitz,
     data_slope,
     narrowed,
@@ -17,9 +17,9 @@ from rashomon_explorer.privacy.narrowing import (
     plan_perturbed,
     solver_distance,
 )
-from rashomon_explorer.privacy.planner import plan
-from rashomon_explorer.privacy.pricing import affordable_draws, affordable_eta, price
-from rashomon_explorer.privacy.regularising import plan_regularised, with_ridge
+from rashomon_explorer.planning.planner import plan
+from rashomon_explorer.planning.pricing import affordable_draws, affordable_eta, price
+from rashomon_explorer.planning.regularising import plan_regularised, with_ridge
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from tests.exact.conftest import exactly
 
@@ -70,7 +70,7 @@ class TestDraws:
         assert wanted.epsilon == pytest.approx(5 * wanted.beta * wanted.oscillation)
 
 
-class TestNarrowing:
+class TestLocalisation:
     def test_constants(self, constants, ball):
         assert data_lipschitz(constants, ball) == pytest.approx(2.0 - 0.5 * 1.5)
         assert data_slope(constants, ball) == pytest.approx(2 * 1.25 / 100)

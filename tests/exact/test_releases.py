@@ -8,20 +8,20 @@ from scipy.special import expit
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.measures.release import get_query
-from rashomon_explorer.measures.release.budget import Budget, price
-from rashomon_explorer.measures.release.excess import Excess, SoftHits
-from rashomon_explorer.measures.release.groups import GroupGaps
-from rashomon_explorer.measures.release.losses import Accuracies, LossDifferences, Losses
-from rashomon_explorer.measures.release.multiplicity import MultiplicityQuery, largest_disagreement
-from rashomon_explorer.measures.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.measures.release.query import Sensitivity
-from rashomon_explorer.measures.release.reliance import Reliance
-from rashomon_explorer.measures.release.table import Public
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.release import get_query
+from rashomon_explorer.release.budget import Budget, price
+from rashomon_explorer.release.excess import Excess, SoftHits
+from rashomon_explorer.release.groups import GroupGaps
+from rashomon_explorer.release.losses import Accuracies, LossDifferences, Losses
+from rashomon_explorer.release.multiplicity import MultiplicityQuery, largest_disagreement
+from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
+from rashomon_explorer.release.query import Sensitivity
+from rashomon_explorer.release.reliance import Reliance
+from rashomon_explorer.release.table import Public
 from tests.exact.conftest import exactly
-from tests.measures.release_cases import B, models_of
+from tests.release.cases import B, models_of
 
 COEF = np.array([[0.6, 0.8, 0.5], [0.0, -1.0, 0.25], [0.3, 0.4, -0.1]])  # ‖w‖ = 1, 1, .5
 REACH = B * np.array([1.0, 1.0, 0.5]) + np.array([0.5, 0.25, 0.1])

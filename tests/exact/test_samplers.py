@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.privacy import plan
-from rashomon_explorer.privacy.narrowing import solver_distance
+from rashomon_explorer.planning import plan
+from rashomon_explorer.planning.localisation import solver_distance
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, FiniteGridSampler
 from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing
 from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
 from rashomon_explorer.samplers.grids.integer_law import IntegerLaw
 from rashomon_explorer.samplers.langevin import LangevinSampler
-from rashomon_explorer.samplers.narrowing.output_perturbation import OutputPerturbationSampler
+from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
 from rashomon_explorer.target import GibbsTarget
 from tests.exact.conftest import exactly
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from rashomon_explorer.privacy import theorems
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, compose_tradeoffs
+from rashomon_explorer.theory import theorems
 from tests.exact.conftest import exactly
 
 FULL = {"sensitivity": 2.0, "n": 100, "sigma": 0.1}  # s = 0.2

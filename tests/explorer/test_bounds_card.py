@@ -5,9 +5,9 @@ from html import unescape
 
 import pytest
 
-from rashomon_explorer.bounds import convex_law, population_risk
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.planning.bounds import convex_law, population_risk
 from rashomon_explorer.plots import promises
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 

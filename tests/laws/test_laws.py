@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
-from rashomon_explorer.privacy import guaranteed_hit_rate
+from rashomon_explorer.planning import guaranteed_hit_rate
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler
 from rashomon_explorer.samplers.collect import collect

@@ -15,14 +15,14 @@ from scipy.stats import gamma
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import SmoothedHingeLoss
-from rashomon_explorer.privacy import plan
-from rashomon_explorer.privacy.narrowing import plan_iterated, plan_perturbed
+from rashomon_explorer.planning import plan
+from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, LangevinSampler
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.narrowing.iterated import IteratedSampler
-from rashomon_explorer.samplers.narrowing.output_perturbation import OutputPerturbationSampler
-from rashomon_explorer.samplers.narrowing.regularised import RegularisedSampler
+from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
+from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
+from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
 from rashomon_explorer.target import GibbsTarget
 
 pytestmark = pytest.mark.law
@@ -132,7 +132,7 @@ def promised(make, n, p, **setting):
         pytest.param(plan_perturbed, {}, 4_000, id="output_perturbation"),
     ],
 )
-def test_narrowing_promises_p_squared_over_n_squared(make, setting, rows):
+def test_localisation_promises_p_squared_over_n_squared(make, setting, rows):
     n, p = rows * 2 ** np.arange(5), 2048 * 2 ** np.arange(5)
     by_n = [promised(make, int(k), 32).excess_bound for k in n]
     assert slope(n, by_n) == pytest.approx(-2, abs=0.1)
@@ -149,7 +149,7 @@ def test_narrowing_promises_p_squared_over_n_squared(make, setting, rows):
     ],
     ids=lambda sampler: sampler.name,
 )
-def test_narrowing_falls_as_n_squared(sampler):
+def test_localisation_falls_as_n_squared(sampler):
     n, risks = 500 * 4 ** np.arange(3), []
     for k in n:
         problem, rng = axes(int(k), 2, ridge=1.0), np.random.default_rng(0)

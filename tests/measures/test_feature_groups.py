@@ -24,11 +24,11 @@ from rashomon_explorer.measures import (
     rid,
     switching_loss,
 )
-from rashomon_explorer.measures.release import Reliance
 from rashomon_explorer.plots import tables
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import ReleasedSet
-from tests.measures.release_cases import largest_changes, models_of
+from rashomon_explorer.release import Reliance
+from tests.release.cases import largest_changes, models_of
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]
 

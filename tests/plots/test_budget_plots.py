@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from rashomon_explorer.planning import plan
 from rashomon_explorer.plots import budget_bar, plot_budget, plot_plan
 from rashomon_explorer.plots.budget import price_curve
-from rashomon_explorer.privacy import Ledger, bounded_range, compose, plan
+from rashomon_explorer.privacy import Ledger, bounded_range, compose
 
 
 def _plan(epsilon=4.0, n_draws=20):

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.bounds import (
+from rashomon_explorer.estimators import RashomonClassifier
+from rashomon_explorer.planning.bounds import (
     expected_excess,
     hit_probability_from_excess,
     uniform_stability,
 )
-from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.plots import plot_promise, promises, promises_table
 from rashomon_explorer.plots.tables import excess_table
 

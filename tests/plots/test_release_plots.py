@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import plots
-from rashomon_explorer.measures.release import release
 from rashomon_explorer.plots.released import MOST_NUMBERS
-from tests.measures.release_cases import models_of
+from rashomon_explorer.release import release
+from tests.release.cases import models_of
 
 
 @pytest.mark.parametrize("make", [plots.plot_released_coefficients, plots.plot_released_spread])

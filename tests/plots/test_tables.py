@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.planning import plan
 from rashomon_explorer.plots import tables
-from rashomon_explorer.privacy import Ledger, bounded_range, plan
+from rashomon_explorer.privacy import Ledger, bounded_range
 
 
 def test_tables_of_draws_hold_what_the_set_holds(models, rows):

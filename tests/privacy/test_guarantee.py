@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rashomon_explorer.planning import plan
 from rashomon_explorer.privacy import (
     Guarantee,
     approximate,
@@ -17,7 +18,6 @@ from rashomon_explorer.privacy import (
     compose,
     gdp,
     no_guarantee,
-    plan,
     pure,
     zcdp,
 )

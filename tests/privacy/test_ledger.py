@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.planning import affordable_eta
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,
     Ledger,
     LedgerError,
-    affordable_eta,
     approximate,
     bounded_range,
     compose,

@@ -14,9 +14,9 @@ from rashomon_explorer.privacy import (
     gdp,
     pure,
     repeated_bounded_range,
-    sgd_composition,
     zcdp,
 )
+from rashomon_explorer.theory import sgd_composition
 
 pytest.importorskip("dp_accounting")
 

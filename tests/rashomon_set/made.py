@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.minimum import Minimum
-from rashomon_explorer.privacy import plan
+from rashomon_explorer.planning import plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
 PLANNED = plan(50, 3, 0.1, radius=2.0, row_norm=1.5, epsilon=1.0, n_draws=4)

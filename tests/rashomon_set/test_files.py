@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.privacy import bounded_range, plan_path
+from rashomon_explorer.planning import plan_path
+from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 from tests.rashomon_set.made import make
 

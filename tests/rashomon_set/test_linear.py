@@ -16,7 +16,8 @@ from scipy.special import expit, softmax
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.losses import ALL_LOSSES
-from rashomon_explorer.privacy import Guarantee, Plan, bounded_range, no_guarantee
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee, bounded_range, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from tests.rashomon_set.made import PLANNED, make
 

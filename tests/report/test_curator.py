@@ -14,10 +14,10 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
 from rashomon_explorer.measures import MEASURES, exact_ambiguity, multiplicity_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.privacy.rounding import hit_rate_text
 from rashomon_explorer.report.sections import CURATOR
 from rashomon_explorer.report.sections.definitions import MEASURES as DEFINED
 from rashomon_explorer.report.sections.the_set import hit_rate_interval
+from rashomon_explorer.rounding import hit_rate_text
 
 from .conftest import figures_of, read, words_of
 

@@ -13,10 +13,9 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.release import Released, release
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
-from rashomon_explorer.privacy.rounding import rounded_up
+from rashomon_explorer.release import Released, release
 from rashomon_explorer.report import curator_report, release_report
 from rashomon_explorer.report.blocks import Plot, Table
 from rashomon_explorer.report.figures import plot_curves
@@ -24,6 +23,7 @@ from rashomon_explorer.report.material import Release
 from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import RELEASE
 from rashomon_explorer.report.sections.base import Section
+from rashomon_explorer.rounding import rounded_up
 
 from .conftest import figures_of, numbers_of, read, words_of
 

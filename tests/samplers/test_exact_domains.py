@@ -13,7 +13,7 @@ from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.narrowing.local_problem import LocalProblem
+from rashomon_explorer.samplers.localisation.local_problem import LocalProblem
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.faces import CrossFaces, LinearFaces, faces_of
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood, parts

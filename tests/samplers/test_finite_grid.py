@@ -9,7 +9,8 @@ from scipy.stats import chisquare
 
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.privacy import bounded_range, plan
+from rashomon_explorer.planning import plan
+from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.grids import integer_law

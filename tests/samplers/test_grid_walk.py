@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.privacy import plan
+from rashomon_explorer.planning import plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, kstest
 
-from rashomon_explorer.privacy import plan
+from rashomon_explorer.planning import plan
 from rashomon_explorer.samplers import ExactSampler, mala
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.mala import Kernel, MalaSampler

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.privacy import plan_path
-from rashomon_explorer.privacy.path import path_guarantee
+from rashomon_explorer.planning import plan_path
+from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import LangevinSampler, PlannedPath
 from rashomon_explorer.samplers.collect import collect

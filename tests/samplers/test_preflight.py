@@ -8,8 +8,8 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import HopelessDrawWarning
-from rashomon_explorer.privacy import plan, plan_path
-from rashomon_explorer.privacy.weakness import said_elsewhere
+from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.planning.weakness import said_elsewhere
 from rashomon_explorer.samplers import preflight as module
 from rashomon_explorer.samplers.preflight import preflight, remedies
 

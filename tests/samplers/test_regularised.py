@@ -8,9 +8,9 @@ import pytest
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball, Box
 from rashomon_explorer.losses import SmoothedHingeLoss
-from rashomon_explorer.privacy.regularising import plan_regularised
+from rashomon_explorer.planning.regularising import plan_regularised
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers.narrowing.regularised import RegularisedSampler, RidgedProblem
+from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler, RidgedProblem
 
 HINGE = SmoothedHingeLoss(width=0.5)  # linear up to a margin of ½, where the ball below ends
 

@@ -8,9 +8,9 @@ import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import NO_DATA, FigureCard, Recipe, empty
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
 from rashomon_explorer.plots.tables import excess_table
-from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _EXACT = "exact"

@@ -11,7 +11,7 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
     of_the_set,
 )
-from rashomon_explorer.measures.importance.features import COLUMNS
+from rashomon_explorer.measures.features import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_importance,

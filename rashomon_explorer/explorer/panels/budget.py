@@ -10,7 +10,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_e
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.plots.text import number, price, what_is_left
-from rashomon_explorer.privacy.rounding import epsilon_text
+from rashomon_explorer.rounding import epsilon_text
 
 
 class BudgetGauge:

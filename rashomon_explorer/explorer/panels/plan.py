@@ -8,10 +8,10 @@ from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.planning import explain
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.plots.text import at_least, at_most, number, price, what_is_left
-from rashomon_explorer.privacy import explain
-from rashomon_explorer.privacy.weakness import weakness
-from rashomon_explorer.privacy.wishes import wishes
 
 
 class PlanPanel:

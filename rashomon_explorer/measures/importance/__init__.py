@@ -3,7 +3,7 @@
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """
 
-from rashomon_explorer.measures.importance.class_reliance import model_class_reliance
+from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance.cloud import (
     IMPORTANCES,
     importance_cloud,
@@ -21,12 +21,12 @@ from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
     importance_distribution,
 )
-from rashomon_explorer.measures.importance.features import feature_groups
 from rashomon_explorer.measures.importance.permutation import permutation_importance
-from rashomon_explorer.measures.importance.reliance import model_reliance
 from rashomon_explorer.measures.importance.resampling import rid
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.switching import (
+from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
+from rashomon_explorer.measures.reliance.model_reliance import model_reliance
+from rashomon_explorer.measures.reliance.switching import (
     DividedLoss,
     divided_loss,
     switching_loss,

@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.importance.conditional import conditional_reliance
-from rashomon_explorer.measures.importance.features import Features, feature_groups
 from rashomon_explorer.measures.importance.permutation import permutation_importance
-from rashomon_explorer.measures.importance.reliance import model_reliance
 from rashomon_explorer.measures.importance.shap import shap_importance
+from rashomon_explorer.measures.reliance.model_reliance import model_reliance
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 Models = RashomonSet | ReleasedSet

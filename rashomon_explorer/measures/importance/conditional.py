@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.importance.evaluation import LinearTask
-from rashomon_explorer.measures.importance.features import Columns, Features, feature_groups
-from rashomon_explorer.measures.importance.reliance import (
+from rashomon_explorer.measures.evaluation import LinearTask
+from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.reliance.model_reliance import (
     Form,
     in_form,
     original_loss,

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
-from rashomon_explorer.measures.importance.evaluation import checked_rows
-from rashomon_explorer.measures.importance.features import Features, feature_groups
+from rashomon_explorer.measures.evaluation import checked_rows
+from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 FloatArray = NDArray[np.float64]

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
     importance_distribution,
 )
-from rashomon_explorer.measures.importance.features import Features, feature_groups
-from rashomon_explorer.measures.importance.problem_task import problem_task
-from rashomon_explorer.measures.importance.reliance import reliance_table
+from rashomon_explorer.measures.reliance.model_reliance import reliance_table
+from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import HitAndRunSampler, Sampler
 from rashomon_explorer.samplers.collect import collect

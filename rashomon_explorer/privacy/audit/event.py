@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rashomon_explorer.privacy.audit.binomial import upper_bound
-from rashomon_explorer.privacy.checks import check_delta
+from rashomon_explorer.validation import check_delta
 
 FloatArray = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.privacy.audit.event import Event, epsilons, errors, mus
 from rashomon_explorer.privacy.audit.score import Statistic, learnt_statistic
-from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.tradeoff import TradeOff
 from rashomon_explorer.randomness import generator
+from rashomon_explorer.validation import check_delta
 
 FloatArray = NDArray[np.float64]
 Claim = Guarantee | TradeOff

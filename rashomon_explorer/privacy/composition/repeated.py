@@ -4,10 +4,9 @@ import math
 
 from scipy.optimize import brentq
 
-from rashomon_explorer.constants import as_given, is_finite
-from rashomon_explorer.privacy.checks import check_count, check_delta
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
+from rashomon_explorer.validation import as_given, check_count, check_delta, is_finite
 
 _HAIR = 1e-14  # of η: what a root may be off by, doubled until the way back fits
 

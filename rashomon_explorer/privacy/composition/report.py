@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from rashomon_explorer.privacy.checks import check_delta
 from rashomon_explorer.privacy.composition.methods import METHODS, DoesNotApply, Method
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.validation import check_delta
 
 
 @dataclass(frozen=True)

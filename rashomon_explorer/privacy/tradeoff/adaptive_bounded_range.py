@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer.privacy.checks import check_count, check_nonnegative
 from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.validation import check_count, check_nonnegative
 
 _MOST = 400  # mechanisms; the work grows with their square
 _WIDEST = 600.0  # kη, so that e^(kη) is a double

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.privacy.checks import check_delta
+from rashomon_explorer.validation import check_delta
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.checks import check_nonnegative
 from rashomon_explorer.privacy.renyi import check_curve, renyi_delta
 from rashomon_explorer.privacy.tradeoff.adaptive_bounded_range import AdaptiveBoundedRange
 from rashomon_explorer.privacy.tradeoff.approximate import Approximate
@@ -20,6 +19,7 @@ from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
 from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 from rashomon_explorer.privacy.zcdp import zcdp_delta
+from rashomon_explorer.validation import check_nonnegative
 
 _SIMPLE: tuple[type[TradeOff], ...] = (
     Gaussian,

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.checks import check_delta, check_nonnegative
 from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
+from rashomon_explorer.validation import check_delta, check_nonnegative
 
 
 @dataclass(frozen=True)

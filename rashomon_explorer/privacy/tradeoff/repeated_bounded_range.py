@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc
 
-from rashomon_explorer.privacy.checks import check_count, check_delta, check_nonnegative
 from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, envelope
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.validation import check_count, check_delta, check_nonnegative
 
 _WHOLE = 1000  # up to so many draws every test is tried; beyond, only those that may be best
 _BLOCKS = 64

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.privacy import Guarantee, Plan, no_guarantee
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set.linear import RashomonSet
 from rashomon_explorer.samplers.collect import Draws

@@ -2,9 +2,9 @@
 
 import math
 
-from rashomon_explorer.measures.release import Released
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.release import Released
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
 from rashomon_explorer.report.material import Release
 from rashomon_explorer.report.sections.base import Skip
@@ -14,7 +14,7 @@ from rashomon_explorer.report.sections.privacy import SEEDED
 def release(given: Release) -> list[Block]:
     """Show every released aggregate with its error bars, definition and guarantee."""
     if not given.aggregates:
-        raise Skip("none was handed in: report(path, aggregates=[measures.release.release(…)])")
+        raise Skip("none was handed in: report(path, aggregates=[release.release(…)])")
     return [block for value in given.aggregates for block in _one(value, given)]
 
 

@@ -7,9 +7,7 @@ import pandas as pd
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
-from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
-from rashomon_explorer.plots.tables import plan_table
-from rashomon_explorer.privacy import (
+from rashomon_explorer.planning import (
     Certificate,
     PathPlan,
     Plan,
@@ -17,11 +15,13 @@ from rashomon_explorer.privacy import (
     gibbs_certificates,
     path_certificates,
 )
-from rashomon_explorer.privacy.rounding import hit_rate_text, rounded_down, rounded_up
-from rashomon_explorer.privacy.weakness import weakness
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
+from rashomon_explorer.plots.tables import plan_table
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
+from rashomon_explorer.rounding import hit_rate_text, rounded_down, rounded_up
 
 
 def plan(given: Any) -> list[Block]:

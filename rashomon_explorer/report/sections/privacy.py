@@ -14,10 +14,10 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     running_epsilon,
 )
-from rashomon_explorer.privacy.rounding import epsilon_text, rounded_up
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.material import Curator, Release
+from rashomon_explorer.rounding import epsilon_text, rounded_up
 
 Budget = tuple[float, float]
 _DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)

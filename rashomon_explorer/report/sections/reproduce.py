@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.privacy import PathPlan, Plan
+from rashomon_explorer.planning import PathPlan, Plan
 from rashomon_explorer.report.blocks import Block, Code, Words
 from rashomon_explorer.report.material import Curator, Release
 from rashomon_explorer.report.sections.about import WRITER

@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import betaincinv
 
 from rashomon_explorer.measures.stopping import INDEPENDENT
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import plot_bounds, plot_losses
 from rashomon_explorer.plots.tables import excess_table, losses_table
 from rashomon_explorer.plots.text import number, percent, plural
-from rashomon_explorer.privacy import Plan
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words
 from rashomon_explorer.report.material import AnySet, Curator, Public, Release

@@ -6,8 +6,8 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy.narrowing import data_slope
-from rashomon_explorer.privacy.sensitivity import batch_sensitivity
+from rashomon_explorer.planning.localisation import data_slope
+from rashomon_explorer.planning.sensitivity import batch_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.full import FullDrift
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy.narrowing import data_slope
-from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.localisation import data_slope
+from rashomon_explorer.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.columns import Columns
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift

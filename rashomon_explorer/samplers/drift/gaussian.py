@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.threshold import GaussianThreshold

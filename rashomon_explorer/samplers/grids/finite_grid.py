@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.privacy import Guarantee, Plan
-from rashomon_explorer.privacy.pricing import price
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
 

@@ -11,7 +11,8 @@ from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.cores import pause
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.privacy import Guarantee, Plan, compose, no_guarantee
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.privacy import Guarantee, compose, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, IntArray, Mixing, cell_centres

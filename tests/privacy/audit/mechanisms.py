@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.network import NetworkTarget
-from rashomon_explorer.privacy import Guarantee, plan, plan_path
+from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.privacy import audit, bounded_range
-from rashomon_explorer.privacy.path import path_guarantee
 
 ETA, DRAWS = 2.0, 20_000
 ROWS = np.ones((3, 1))

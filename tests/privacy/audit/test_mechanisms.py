@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import rashomon_explorer.samplers as samplers
-from rashomon_explorer.privacy import audit, plan, plan_path
+from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.privacy import audit
 from rashomon_explorer.samplers import (
     SAMPLERS,
     ExactSampler,

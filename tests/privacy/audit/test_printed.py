@@ -8,8 +8,11 @@ import pytest
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning.path import path_guarantee
+from rashomon_explorer.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure
-from rashomon_explorer.privacy.certificates.printed import (
+from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.theory.printed import (
     printed_bilevel_slope,
     printed_net_beta,
     printed_objective_epsilon,
@@ -17,9 +20,6 @@ from rashomon_explorer.privacy.certificates.printed import (
     printed_path_beta,
     printed_sensitivity,
 )
-from rashomon_explorer.privacy.gaussian import gdp_mu
-from rashomon_explorer.privacy.path import path_guarantee
-from rashomon_explorer.privacy.sensitivity import gradient_sensitivity
 
 from .mechanisms import path_case
 

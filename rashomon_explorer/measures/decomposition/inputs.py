@@ -1,0 +1,235 @@
+"""What may be split, and what is proved of it: sets of draws, or arrays with a word about them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.decomposition.kernels import PairMeasure
+from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.samplers import HitAndRunSampler
+
+FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Independent draws, and whether those inside are uniform on the set. A grid's are, on the grid's.
+HITS_ARE_UNIFORM = {"exact": True, "finite_grid": True, "langevin": False}
+_SAME = 1e-9  # of a number: a minimum that other threads added up
+_REFERENCES = {"hit_and_run": "exact", "exact": "exact", "finite_grid": "finite_grid"}
+
+
+ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
+"""Arrays do not say how they were drawn."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Draws and reference models on the same rows, ready to be compared.
+
+    Parameters
+    ----------
+    values : ndarray
+        Prepared labels or scores of the draws, then of the reference.
+    inside : ndarray of bool, shape (n_draws,)
+    chains : ndarray of int
+        Chain of each reference model.
+    uniform : bool
+        Whether draws inside are uniform on the Rashomon set.
+    most : float
+        Largest difference of two models on a row.
+    guaranteed : bool
+        Whether the draws are known to carry a privacy guarantee.
+    least_hit_rate : float
+        Proved before the rows were read; 0 if nothing is.
+    assumed : str
+        What is taken for granted of the draws because nothing here can tell.
+    """
+
+    values: Any
+    inside: Mask
+    chains: NDArray[np.int_]
+    uniform: bool
+    most: float
+    guaranteed: bool
+    least_hit_rate: float
+    assumed: str = ""
+
+
+def given(
+    models: Any,
+    X: ArrayLike | None,
+    measure: PairMeasure,
+    inside: ArrayLike | None,
+    reference: Any,
+    reference_chains: int | None,
+) -> Given:
+    """Check and prepare the arguments of :func:`width_or_noise`."""
+    if isinstance(models, ReleasedSet):
+        raise CuratorOnlyError(
+            "width or noise is told by which draws lie inside, and that is read off private rows: "
+            "not in a release; ask the curator's set"
+        )
+    if not isinstance(models, CuratorSet):
+        return _of_arrays(models, X, measure, inside, reference, reference_chains)
+    if inside is not None:
+        raise ValueError("inside is for arrays: a RashomonSet knows which draws lie in its set")
+    return _of_set(_draws(models), X, measure, reference, reference_chains)
+
+
+def _of_set(
+    drawn: RashomonSet,
+    X: ArrayLike | None,
+    measure: PairMeasure,
+    reference: Any,
+    reference_chains: int | None,
+) -> Given:
+    hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
+    values = _values(drawn, X, measure)
+    others, chains = values[:0], np.zeros(0, dtype=int)
+    if reference is not None:
+        kept = _reference(reference, drawn)
+        others = _values(kept, X, measure)
+        chains = _chains(len(others), reference_chains, _own_chains(kept))
+    uniform = HITS_ARE_UNIFORM[drawn.sampler]
+    _refuse_unknown_width(hit, len(others), uniform)
+    every = np.concatenate([values, others]) if len(others) else values
+    return Given(
+        values=measure.prepare(every),
+        inside=hit,
+        chains=chains,
+        uniform=uniform,
+        # A regression's scores have no bound that is known here.
+        most=measure.most(every) if drawn.task == "classification" else float("inf"),
+        guaranteed=drawn.guarantee.holds,
+        least_hit_rate=drawn.plan.hit_rate_bound if drawn.sampler == "exact" else 0.0,
+    )
+
+
+def _of_arrays(
+    models: ArrayLike,
+    X: ArrayLike | None,
+    measure: PairMeasure,
+    inside: ArrayLike | None,
+    reference: Any,
+    reference_chains: int | None,
+) -> Given:
+    if X is not None:
+        raise ValueError("X is for sets: arrays of labels or scores are for their own rows")
+    values = _array(models, "models", measure)
+    hit = np.asarray(inside)
+    if inside is None or hit.shape != (len(values),) or hit.dtype != bool:
+        raise ValueError(
+            f"inside must say True or False for each of the {len(values)} draws: which lie in the "
+            "Rashomon set"
+        )
+    others = values[:0] if reference is None else _array(reference, "reference", measure)
+    if others.shape[1:] != values.shape[1:]:
+        raise ValueError(
+            f"reference must be for the same rows as models, of shape (n, "
+            f"{', '.join(map(str, values.shape[1:]))}), got {others.shape}"
+        )
+    _refuse_unknown_width(hit, len(others), uniform=True)
+    every = np.concatenate([values, others]) if len(others) else values
+    chains = _chains(len(others), reference_chains, len(others))
+    return Given(
+        values=measure.prepare(every),
+        inside=hit,
+        chains=chains,
+        uniform=True,
+        most=measure.most(every),
+        guaranteed=False,
+        least_hit_rate=0.0,
+        assumed=ASSUMED,
+    )
+
+
+def _draws(models: CuratorSet) -> RashomonSet:
+    sampler = getattr(models, "sampler", "unknown")
+    if not isinstance(models, RashomonSet) or sampler not in HITS_ARE_UNIFORM:
+        raise ValueError(
+            f"models must be independent draws of one of the samplers {sorted(HITS_ARE_UNIFORM)}, "
+            f"got {sampler!r}: a mechanism is asked what it adds"
+        )
+    if not models.as_drawn:
+        raise ValueError(
+            f"models must be all draws of a fit, and here some were chosen "
+            f"({'; '.join(models.steps)}): those outside are half of the answer"
+        )
+    return models
+
+
+def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
+    wanted = HITS_ARE_UNIFORM[drawn.sampler] and drawn.sampler
+    if not isinstance(reference, RashomonSet) or reference.sampler not in _REFERENCES:
+        kind = getattr(reference, "sampler", type(reference).__name__)
+        raise ValueError(
+            "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
+            f"sampler='hit_and_run' (curator) or 'exact' on the same rows, got {kind!r}"
+        )
+    if wanted and _REFERENCES[reference.sampler] != wanted:
+        raise ValueError(
+            f"reference must be uniform on the set of the draws: {reference.sampler!r} draws from "
+            f"another set of models than {drawn.sampler!r}"
+        )
+    for name in ("task", "psi", "least"):
+        own, other = getattr(drawn, name), getattr(reference, name)
+        if own != other and (name == "task" or abs(own - other) > _SAME * abs(own)):
+            raise ValueError(
+                f"reference must describe the same Rashomon set: its {name} is {other!r}, the "
+                f"draws' {own!r}"
+            )
+    if not reference.as_drawn:
+        raise ValueError("reference must be all draws of a fit; those outside are left out here")
+    return reference.inside() if reference.sampler != "hit_and_run" else reference
+
+
+def _own_chains(reference: RashomonSet) -> int:
+    """Chains that a reference came from; fewer states than the sampler has are of one each."""
+    chains = HitAndRunSampler().n_chains if reference.sampler == "hit_and_run" else math.inf
+    return int(min(chains, reference.n_draws))
+
+
+def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
+    """Chain of each model, one state of each in turn."""
+    n_chains = usual if asked is None else asked
+    if asked is not None and count and not 2 <= n_chains <= count:
+        raise ValueError(
+            f"reference_chains must be from 2 to the {count} reference models, got {n_chains!r}: "
+            "models of one chain are dependent, and only pairs of two chains count"
+        )
+    return np.arange(count) % max(n_chains, 1)
+
+
+def _values(models: RashomonSet, X: ArrayLike | None, measure: PairMeasure) -> NDArray[Any]:
+    if X is None:
+        raise ValueError("X must be given: the rows on which the models are compared")
+    return np.asarray(models.labels(X) if measure.of == "labels" else models.scores(X))
+
+
+def _array(values: Any, name: str, measure: PairMeasure) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim < 2 or 0 in array.shape:
+        raise ValueError(
+            f"{name} must be a RashomonSet or {measure.of} of shape (n_models, n_rows), at least "
+            f"one of each, got shape {array.shape}"
+        )
+    return array
+
+
+def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool) -> None:
+    if len(inside) < 2:
+        raise ValueError(f"models must be at least 2 draws: {len(inside)} disagrees with nobody")
+    known = n_reference + (int(inside.sum()) if uniform else 0)
+    if known >= 2:
+        return
+    why = "draws of noisy chains are not proved to be uniform inside"
+    if uniform:
+        hits = "none" if known == 0 else "only one"
+        why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
+    raise ValueError(
+        f"{why}, and the set's own width cannot be told from that: pass reference=, draws with "
+        "sampler='hit_and_run' of the same rows and psi, or raise epsilon or psi"
+    )

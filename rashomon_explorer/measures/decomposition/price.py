@@ -1,0 +1,152 @@
+"""What a larger budget would have left of the noise, told from the draws at hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.decomposition.estimate import check_level
+from rashomon_explorer.measures.decomposition.inputs import given
+from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
+from rashomon_explorer.measures.decomposition.mixture import Mixture
+from rashomon_explorer.measures.decomposition.result import CURATOR
+from rashomon_explorer.measures.decomposition.units import Layout
+from rashomon_explorer.measures.decomposition.width_or_noise import estimates, flat, units_of
+from rashomon_explorer.planning import Plan, affordable_eta
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rounding import rounded_up
+
+FloatArray = NDArray[np.float64]
+
+_SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
+
+
+def noise_against_price(
+    models: RashomonSet,
+    X: ArrayLike,
+    epsilon: ArrayLike,
+    *,
+    measure: str = "disagreement",
+    reference: Any = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Width and noise that as many draws would show at larger budgets, without drawing them.
+
+    The law at a lower temperature β' ≥ β has density exp(−(β' − β)·(L − min L − ψ)₊) ≤ 1 over that
+    of the draws, up to a constant: thinning each draw with that chance would leave independent
+    draws of exactly that law. Instead of thinning, draws outside are given the chance as their
+    weight. Draws inside always stay, and what is left at ε = ∞ is the width. To smaller budgets
+    nothing leads: there the weights would grow with the loss, and the draws say too little.
+
+    **Curator: computed from private rows, not private.** A budget chosen by it depends on the rows.
+
+    Parameters
+    ----------
+    models : RashomonSet
+        All draws of a fit with the sampler ``"exact"``.
+    X : array-like of shape (n_rows, n_features)
+    epsilon : float or array-like of shape (n_prices,)
+        Total prices of as many draws at the plan's δ, at least the one paid; infinity is allowed.
+    measure : {"disagreement", "score_variance"}, default="disagreement"
+    reference : RashomonSet, optional
+        As for :func:`width_or_noise`.
+    level : float, default=0.95
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a price: ``epsilon``, ``beta``, ``hit_rate``, ``draws``, the number of unweighted
+        draws that the weighted ones are worth, (Σw)²/Σw², and value, ``_low`` and ``_high`` of
+        ``total``, ``width``, ``noise`` and ``share_of_noise``. ``attrs`` has the view, the measure
+        and whether the draws carry a guarantee.
+
+    Raises
+    ------
+    ValueError
+        If a price is below the one paid, or as :func:`width_or_noise`.
+    CuratorOnlyError
+        If given a release.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> fitted = RashomonClassifier(psi=0.1, epsilon=40.0, n_draws=50, random_state=0).fit(X, y)
+    >>> table = noise_against_price(fitted.rashomon_set_, X, [40, 90, np.inf])
+    >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
+    ([0.66, 0.77, 1.0], 0.0)
+    """
+    check_level(level)
+    pair_measure = get_pair_measure(measure)
+    _check_models(models)
+    found = given(models, X, pair_measure, None, reference, None)
+    units, plan = units_of(found, pair_measure), models.plan
+    energy = plan.threshold.energy(np.asarray(models.excess) - models.psi)
+    energy = np.pad(np.where(found.inside, 0.0, energy), (0, len(units.layout.sizes) - len(energy)))
+    rows = []
+    for price in _prices(epsilon, plan):
+        eta = _eta(price, plan)
+        weighted = units.reweighted(_weights(energy, eta / plan.oscillation - plan.beta))
+        proved = plan.at(eta)[1] if np.isfinite(eta) else 1.0
+        split = estimates(
+            replace(found, least_hit_rate=proved),
+            weighted,
+            Mixture.of(weighted, found.uniform),
+            level,
+        )
+        worth = _worth(weighted.layout)
+        rows.append({"epsilon": price, "beta": eta / plan.oscillation, **worth, **flat(split)})
+    table = pd.DataFrame(rows)
+    table.attrs.update(view=CURATOR, measure=measure, guaranteed=found.guaranteed)
+    return table
+
+
+def _worth(layout: Layout) -> dict[str, float]:
+    kept = layout.weights[layout.drawn]
+    return {
+        "hit_rate": float(layout.hit.sum() / kept.sum()),
+        "draws": float(kept.sum() ** 2 / (kept @ kept)),
+    }
+
+
+def _weights(energy: FloatArray, colder: float) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # at ε = ∞ draws inside have energy 0·∞
+        return np.where(energy > 0, np.exp(-np.maximum(colder, 0.0) * energy), 1.0)
+
+
+def _eta(price: float, plan: Plan) -> float:
+    if not np.isfinite(price):
+        return float("inf")
+    return max(plan.eta, affordable_eta(price, plan.delta, plan.n_draws, ledger=plan.ledger))
+
+
+def _check_models(models: Any) -> None:
+    if isinstance(models, ReleasedSet):
+        raise CuratorOnlyError(
+            "what draws outside weigh is read off private rows: not in a release"
+        )
+    if not isinstance(models, RashomonSet) or models.sampler != "exact":
+        kind = getattr(models, "sampler", type(models).__name__)
+        raise ValueError(
+            f"models must be a RashomonSet of sampler='exact', whose law is known at every price, "
+            f"got {kind!r}"
+        )
+    if models.plan.certificate != "oscillation":
+        raise ValueError(
+            f"models were priced by the certificate {models.plan.certificate!r}: prices are "
+            "compared for draws priced by 'oscillation'"
+        )
+
+
+def _prices(epsilon: ArrayLike, plan: Plan) -> FloatArray:
+    prices = np.atleast_1d(np.asarray(epsilon, dtype=float))
+    if prices.ndim != 1 or not (prices >= plan.epsilon * _SAME).all():
+        raise ValueError(
+            f"epsilon must be at least {rounded_up(plan.epsilon)}, the price paid, got "
+            f"{prices.tolist()}: draws of a smaller budget go further out than these, which "
+            "cannot stand for them"
+        )
+    return prices

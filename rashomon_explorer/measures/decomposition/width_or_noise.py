@@ -1,0 +1,193 @@
+"""Width or noise: what private draws disagree about, split between the set and the mechanism."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.decomposition.estimate import check_level, hit_interval, variance
+from rashomon_explorer.measures.decomposition.inputs import Given, given
+from rashomon_explorer.measures.decomposition.intervals import Split, split_of
+from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
+from rashomon_explorer.measures.decomposition.mixture import PAIRS, Mixture
+from rashomon_explorer.measures.decomposition.result import CURATOR, WidthOrNoise
+from rashomon_explorer.measures.decomposition.units import Layout, Units
+from rashomon_explorer.measures.groups import group_masks
+
+FloatArray = NDArray[np.float64]
+
+_ESTIMATES = ("total", "width", "noise", "share_of_noise")
+
+
+def width_or_noise(
+    models: Any,
+    X: ArrayLike | None = None,
+    *,
+    measure: str = "disagreement",
+    reference: Any = None,
+    reference_chains: int | None = None,
+    inside: ArrayLike | None = None,
+    groups: ArrayLike | pd.Series | None = None,
+    level: float = 0.95,
+) -> WidthOrNoise:
+    """Split a measure of private draws into the set's own width and the mechanism's noise.
+
+    Draws have the law P = hU + (1 − h)Q: U is uniform on the Rashomon set G whatever the
+    temperature, since the thresholded density is constant there, h is the hit rate, and Q the law
+    outside. So all that the mechanism adds comes from draws that miss, and for a measure that is
+    a mean over pairs of models, with k(U, Q) short for E k(f, f') of independent f ~ U and f' ~ Q,
+
+        k(P, P) = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q),
+        width = k(U, U),  noise = k(P, P) − k(U, U).
+
+    Draws inside are themselves independent and uniform on G (own derivation, docs/measures.md), so
+    that the pairs inside estimate the width, and every term is the mean over the pairs of its
+    kind, without bias. Intervals leave out one draw at a time (:class:`Estimate`); pairs are not
+    independent and are never treated so.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    models : RashomonSet, or array-like of shape (n_draws, n_rows[, n_classes])
+        All draws of a fit by the sampler ``"exact"``, ``"finite_grid"`` or, with a reference,
+        ``"langevin"``; or the labels or scores of independent draws whose hits are uniform.
+    X : array-like of shape (n_rows, n_features), optional
+        Rows for a set.
+    measure : {"disagreement", "score_variance"}, default="disagreement"
+        Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
+    reference : RashomonSet or array-like, optional
+        Models that are uniform on the same set, as from ``sampler="hit_and_run"``: they join the
+        draws inside, or take their place where these are not proved uniform.
+    reference_chains : int, optional
+        Chains that the reference came from, one state of each in turn; by default the sampler's
+        own number for ``"hit_and_run"`` (one a model where there are fewer models), and
+        independent models for arrays.
+    inside : array-like of bool, shape (n_draws,), optional
+        For arrays: which draws lie in the Rashomon set.
+    groups : array-like of shape (n_rows,), optional
+        Group of each row, for a split of each group's.
+    level : float, default=0.95
+        Of each interval.
+
+    Returns
+    -------
+    WidthOrNoise
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, draws were chosen out or are not independent, or fewer than
+        two models are known to be uniform on the set.
+    CuratorOnlyError
+        If given a release, which does not know which draws lie inside.
+
+    Examples
+    --------
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> found = width_or_noise(labels, inside=[True] * 40 + [False] * 20)
+    >>> print(found.share_of_noise)
+    0.537 [0.327, 0.748]
+    >>> found.parts["pairs"].round(3).tolist()
+    [0.441, 0.452, 0.107]
+    """
+    check_level(level)
+    pair_measure = get_pair_measure(measure)
+    found = given(models, X, pair_measure, inside, reference, reference_chains)
+    units = units_of(found, pair_measure)
+    mixture = Mixture.of(units, found.uniform)
+    split = estimates(found, units, mixture, level)
+    hits, n_draws = int(found.inside.sum()), len(found.inside)
+    return WidthOrNoise(
+        measure=measure,
+        level=level,
+        total=split.total,
+        width=split.width,
+        noise=split.noise,
+        share_of_noise=split.share_of_noise,
+        hit_rate=hit_interval(hits, n_draws, level),
+        parts=_parts(mixture),
+        groups=None if groups is None else _by_group(found, pair_measure, groups, level),
+        n_draws=n_draws,
+        n_hits=hits,
+        n_reference=len(found.chains),
+        cross_check=_cross_check(units),
+        guaranteed=found.guaranteed,
+        assumed=found.assumed,
+    )
+
+
+def units_of(found: Given, measure: PairMeasure, rows: NDArray[np.bool_] | None = None) -> Units:
+    """Units of some rows, or all."""
+    values = found.values if rows is None else found.values[:, rows]
+    return Units.of(measure.matrix(values), Layout.of(found.inside, found.chains))
+
+
+def estimates(found: Given, units: Units, mixture: Mixture, level: float) -> Split:
+    """Estimates of a mixture of what was given."""
+    return split_of(
+        units,
+        mixture,
+        uniform=found.uniform,
+        most=found.most,
+        level=level,
+        least_hit_rate=found.least_hit_rate,
+    )
+
+
+def flat(split: Split) -> dict[str, float]:
+    """Value and ends of every estimate, as columns of a table."""
+    columns = {}
+    for name in _ESTIMATES:
+        estimate = getattr(split, name)
+        columns[name] = estimate.value
+        columns[f"{name}_low"], columns[f"{name}_high"] = estimate.low, estimate.high
+    return columns
+
+
+def _parts(mixture: Mixture) -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            "pairs": mixture.pairs[:, 0],
+            "value": mixture.values[:, 0],
+            "total": mixture.terms[:, 0],
+            "noise": mixture.noise_terms[:, 0],
+        },
+        index=pd.Index(PAIRS, name="draws"),
+    )
+    table.attrs["view"] = CURATOR
+    return table
+
+
+def _by_group(
+    found: Given, measure: PairMeasure, groups: ArrayLike | pd.Series, level: float
+) -> pd.DataFrame:
+    masks = group_masks(groups, found.values.shape[1])
+    table: dict[Any, dict[str, float]] = {}
+    for name, mask in masks.items():
+        table[name] = {"rows": int(mask.sum())}
+        if mask.any():
+            units = units_of(found, measure, mask)
+            split = estimates(found, units, Mixture.of(units, found.uniform), level)
+            table[name].update(flat(split))
+    frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
+    frame.index.name = "group"
+    frame.attrs["view"] = CURATOR
+    return frame
+
+
+def _cross_check(units: Units) -> float | None:
+    """Width of the hits less that of the reference, in standard errors; None if not known."""
+    drawn = units.layout.drawn
+    if drawn.all():
+        return None
+    hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
+    reference = Mixture.of(units.only(~drawn), uniform=False).width
+    apart, error = hits[0] - reference[0], math.hypot(_error(hits), _error(reference))
+    return float(apart / error) if error > 0 and math.isfinite(apart) else None
+
+
+def _error(replicates: FloatArray) -> float:
+    return math.sqrt(float(variance(replicates[1:])))

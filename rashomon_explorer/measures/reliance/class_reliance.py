@@ -1,0 +1,169 @@
+"""Model class reliance: how much the good models can differ in what they rely on."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.reliance.asked import class_problem, default_names
+from rashomon_explorer.measures.reliance.extreme import Extreme
+from rashomon_explorer.measures.reliance.logistic_class import LogisticClass
+from rashomon_explorer.measures.reliance.model_reliance import FORMS, Form, reliance_table
+from rashomon_explorer.measures.reliance.problem_task import problem_task
+from rashomon_explorer.measures.reliance.square_class import SquareClass
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+_CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
+    "squared": SquareClass.of,
+    "logistic": LogisticClass.of,
+}
+
+
+def model_class_reliance(
+    models_or_problem: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    psi: float | None = None,
+    features: Features = None,
+    feature_names: Sequence[str] | None = None,
+    form: Form = "difference",
+    draws: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Least and greatest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
+
+    MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: what a model of the set
+    attains, and what none exceeds. For squared loss both agree to rounding unless the ball of
+    models cuts the loss's ellipsoid. For logistic loss the least reliance is a convex programme
+    (its two ends agree where the loss holds the least reliant model back and there is no ridge);
+    the greatest maximises a convex function, and is bracketed by a local search from below and
+    touching quadratics from above (docs/measures.md). The sampled range lies inside what is
+    attained: a lower bound of the width. Curator: computed from private rows, not private.
+
+    Parameters
+    ----------
+    models_or_problem : Problem, or fitted RashomonClassifier or RashomonRegressor
+        Of squared or logistic loss; reliance is on its rows, in the problem's units (half the
+        squared error of targets as the problem has them, or nats).
+    X, y : array-like, optional
+        Rows that the estimator was fitted to; a problem holds its own.
+    psi : float, optional
+        Rashomon threshold, > 0; by default the estimator's.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
+    feature_names : sequence of str, optional
+        By default the estimator's, or x0, x1, ….
+    form : {"difference", "ratio"}, default="difference"
+        e_switch − e_orig or e_switch/e_orig.
+    draws : array-like of shape (n_draws, p), optional
+        Models such as ``rashomon_set.coef``, to show inside the range; those outside the set are
+        left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a group: ``lower`` ≤ ``lower_attained`` ≤ ``best`` (of the best model) ≤
+        ``upper_attained`` ≤ ``upper``; with draws ``n_inside``, ``drawn_lower``, ``drawn_upper``
+        and ``shortfall``, the share of the attained width that no draw reached.
+
+    Raises
+    ------
+    TypeError
+        If it is another kind of model or problem; the message says what would answer.
+    ValueError
+        If rows, the loss, ψ, a feature, the form or a shape is wrong.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.5, 0.5, (200, 2))
+    >>> problem = Problem(X, X[:, 0] + 0.2 * rng.normal(size=200), loss="squared")
+    >>> table = model_class_reliance(problem, psi=0.005)
+    >>> bool((table["upper"] - table["upper_attained"] < 1e-9).all())
+    True
+    >>> bool(table.loc["x0", "lower"] > table.loc["x1", "upper"])
+    True
+    """
+    problem, psi, own_names, own_groups = class_problem(models_or_problem, X, y, psi)
+    own_groups = own_groups if feature_names is None else None
+    feature_names = own_names if feature_names is None else feature_names
+    if problem.loss.name not in _CLASSES:
+        raise ValueError(
+            f"model class reliance is known for {list(_CLASSES)} loss, got {problem.loss.name!r}; "
+            "the range of model_reliance over draws is a lower bound for any"
+        )
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
+    if not (np.isfinite(psi) and psi > 0):
+        raise ValueError(f"psi must be finite and > 0, got {psi!r}")
+    if problem.n < 2:
+        raise ValueError(f"switching needs at least two rows, got {problem.n}")
+    groups = feature_groups(features, _names(problem, feature_names), own_groups)
+    best = reliance_table(problem_task(problem, problem.minimum.theta[None]), groups, form)
+    with one_blas_thread():
+        ranges = {name: _range(problem, psi, columns, form) for name, columns in groups.items()}
+    table = pd.DataFrame(ranges).T.rename_axis(index="feature")
+    table.insert(2, "best", best.iloc[0])
+    if draws is None:
+        return table
+    values = _inside(problem, psi, np.asarray(draws, dtype=float), groups, form)
+    return _with_draws(table, values)
+
+
+def _names(problem: Problem, given: Sequence[str] | None) -> list[str]:
+    usual = default_names(problem)
+    names = usual if given is None else [str(name) for name in given]
+    if len(names) != len(usual):
+        raise ValueError(f"feature_names must hold {len(usual)} names, got {len(names)}")
+    return names
+
+
+def _range(problem: Problem, psi: float, columns: Columns, form: str) -> dict[str, float]:
+    models = _CLASSES[problem.loss.name](problem, psi, columns, ratio=form == "ratio")
+    none = 1.0 if form == "ratio" else 0.0
+    least, greatest = (_in_form(models.extreme(sign), sign, none) for sign in (-1, 1))
+    return {
+        "lower": least[1],
+        "lower_attained": least[0],
+        "upper_attained": greatest[0],
+        "upper": greatest[1],
+    }
+
+
+def _in_form(extreme: Extreme, sign: int, none: float) -> tuple[float, float]:
+    return none + sign * extreme.attained, none + sign * extreme.bound
+
+
+def _inside(
+    problem: Problem, psi: float, draws: FloatArray, groups: dict[str, Columns], form: str
+) -> pd.DataFrame:
+    """Reliance of the draws that lie in the set."""
+    problem_task(problem, draws)  # refuses a wrong shape
+    inside = problem.value(draws.T) <= problem.minimum.value + psi
+    inside &= problem.domain.contains(draws.T)
+    if not inside.any():
+        raise ValueError(f"none of the {len(draws)} draws lies in the Rashomon set at psi = {psi}")
+    return reliance_table(problem_task(problem, draws[inside]), groups, form)
+
+
+def _with_draws(table: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    low, high = values.min(), values.max()
+    # A draw attains what it has, too, where the search found less.
+    lowest = table["lower_attained"].where(table["lower_attained"] <= low, low)
+    highest = table["upper_attained"].where(table["upper_attained"] >= high, high)
+    width = highest - lowest
+    return table.assign(
+        lower_attained=lowest,
+        upper_attained=highest,
+        n_inside=len(values),
+        drawn_lower=low,
+        drawn_upper=high,
+        shortfall=1 - (high - low) / width.where(width > 0),
+    )

@@ -1,0 +1,295 @@
+"""Certified brackets of model class reliance for logistic loss."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.losses import EmpiricalLoss
+from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.measures.reliance.ellipsoid import least_on_intersection
+from rashomon_explorer.measures.reliance.extreme import Extreme
+from rashomon_explorer.measures.reliance.inside import climbed, pulled_inside
+from rashomon_explorer.measures.reliance.outer import outer_ellipsoid
+from rashomon_explorer.measures.reliance.problem_task import problem_task
+from rashomon_explorer.measures.reliance.quadratic import Quadratic
+from rashomon_explorer.measures.reliance.softplus_kernel import majorant
+from rashomon_explorer.measures.reliance.switched_logistic import SwitchedLogistic
+from rashomon_explorer.minimum import Minimum, Objective, minimise
+from rashomon_explorer.minimum.ball import minimise_on_ball
+from rashomon_explorer.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+_GAP = 1e-9  # duality gap of one convex programme, in nats
+_CLOSED = 1e-8
+_SEARCH = 60
+_HALVINGS = 20
+_FAR = 1e6
+_MIXTURES = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class LogisticClass:
+    """Logistic models within ``level``, and the reliance of each on some columns.
+
+    *Least reliance.* e_orig ≤ level − ½·ridge·‖θ‖² on the set, so that e_switch − e_orig is at
+    least min (e_switch + ½·ridge·‖θ‖²) − level, and e_switch/e_orig at least min e_switch/level:
+    convex programmes, whose Lagrangian dual certifies them at any multiplier, attained where
+    the loss is active (without ridge, for the ratio) at their minimisers.
+
+    *Greatest reliance*, and the least where the loss is not active. At any model ϑ, e_switch and
+    e_orig lie above their tangents and below their values, gradients and curvatures 2λ(s)
+    (:func:`majorant`). The set lies in an ellipsoid (:func:`outer_ellipsoid`), behind L's
+    tangent at ϑ and in the ball of models. So the maximum of a quadratic on the intersection of
+    two quadratic sets is a bound for every ϑ, mixture of tangents and pair of sets; the least of
+    a few is kept. What is attained comes from a local search.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of logistic loss.
+    psi : float
+    ratio : bool
+    switched : SwitchedLogistic
+        e_switch.
+    """
+
+    problem: Problem
+    psi: float
+    ratio: bool
+    switched: SwitchedLogistic
+
+    @classmethod
+    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
+        """Reliance on ``columns`` over {L ≤ min L + ψ}."""
+        task = problem_task(problem, problem.minimum.theta[None])
+        return cls(problem, psi, ratio, SwitchedLogistic(task.rows, task.targets, columns))
+
+    def extreme(self, sign: int) -> Extreme:
+        """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
+        return self._greatest() if sign > 0 else self._least()
+
+    @property
+    def level(self) -> float:
+        """Largest loss of the set."""
+        return self.problem.minimum.value + self.psi
+
+    def value_and_gradient(self, sign: int, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Evaluate at one model (p,) what :meth:`extreme` makes great."""
+        switched, its_slope = self._at(self.switched, theta)
+        original, slope = self._original(theta)
+        rise, rise_slope = switched - original, its_slope - slope
+        if not self.ratio:
+            return sign * rise, sign * rise_slope
+        share = rise / original
+        return sign * share, sign * (rise_slope - share * slope) / original
+
+    @staticmethod
+    def _at(one: SwitchedLogistic | Problem, theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = one.value_and_gradient(theta[:, None])
+        return float(value[0]), gradient[:, 0]
+
+    def _original(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self._at(self.problem, theta)
+        ridge = self.problem.ridge
+        return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
+
+    def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
+        width = np.sqrt(np.diag(np.linalg.inv(self._outer.matrix)))
+
+        def function(theta: FloatArray) -> tuple[float, FloatArray]:
+            return self.value_and_gradient(sign, theta)
+
+        found = [climbed(self.problem, self.level, one, function, width) for one in starts]
+        values = [self.value_and_gradient(sign, one)[0] for one in found]
+        place = int(np.argmax(values))
+        return found[place], values[place]
+
+    def _least(self) -> Extreme:
+        found, dual = self._least_switched(0.0 if self.ratio else self.problem.ridge)
+        bound = (self.level - dual) / (self.level if self.ratio else 1.0)
+        theta = pulled_inside(self.problem, self.level, found.theta[:, None])[:, 0]
+        attained = self.value_and_gradient(-1, theta)[0]
+        if bound - attained > _CLOSED:  # the loss does not hold the least reliant model back
+            theta, attained = self._climb(-1, [theta, *self._steps()])
+            bound = min(bound, self._touching_bound(-1, theta, attained))
+        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
+
+    def _least_switched(self, ridge: float) -> tuple[Minimum, float]:
+        """Minimiser and certified least value of e_switch + ½·ridge·‖θ‖² over the set.
+
+        Far out a multiplier γ moves the minimiser by about 1/γ and the excess loss by 1/γ², so
+        that 1/√excess is nearly linear in γ: a secant of it finds excess = ψ in a few steps.
+        """
+        multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
+        found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
+        seen: list[tuple[float, float]] = []
+        for _ in range(_SEARCH):
+            excess = float(self.problem.value(found.theta[:, None])[0]) - self.problem.minimum.value
+            best = max(best, found.value - found.gap - multiplier * self.level)
+            over = excess - self.psi
+            if multiplier * abs(over) <= _CLOSED and (multiplier > 0 or over <= 0):
+                break
+            low, high = (multiplier, high) if over > 0 else (low, multiplier)
+            seen = [*seen[-1:], (multiplier, 1 / np.sqrt(max(excess, 1e-300)))]
+            multiplier = _next(low, high, seen, 1 / np.sqrt(self.psi))
+            found = self._lagrangian(multiplier, ridge, found.theta)
+        return found, best
+
+    def _lagrangian(self, multiplier: float, ridge: float, start: FloatArray) -> Minimum:
+        """Certified minimum over the domain of e_switch + multiplier·L + ½·ridge·‖θ‖²."""
+        # What is asked of a loss here is its value, gradient and Hessian.
+        loss = cast(EmpiricalLoss, _Sum(self.switched, self.problem, multiplier))
+        objective, tolerance = Objective(loss, ridge), _GAP * (1 + multiplier)
+        if isinstance(self.problem.domain, Ball):
+            return minimise_on_ball(objective, self.problem.domain, tolerance, start)
+        return minimise(objective, self.problem.domain, tolerance)
+
+    def _greatest(self) -> Extreme:
+        theta, attained = self._climb(1, [self.problem.minimum.theta, *self._steps()])
+        bound = self._touching_bound(1, theta, attained)
+        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
+
+    def _steps(self) -> list[FloatArray]:
+        """Models at the ends of the set along the steepest rise and its reverse."""
+        best = self.problem.minimum.theta
+        rise = self._at(self.switched, best)[1] - self._original(best)[1]
+        steepest = np.linalg.lstsq(self._outer.matrix, rise, rcond=None)[0]
+        size = self.problem.domain.diameter / max(float(np.linalg.norm(steepest)), 1e-300)
+        both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
+        return list(pulled_inside(self.problem, self.level, both).T)
+
+    @cached_property
+    def _outer(self) -> Quadratic:
+        return outer_ellipsoid(self.problem, self.psi)
+
+    def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
+        """Certified greatest value: the least over touching points, mixtures and constraints.
+
+        For the ratio the least t found with max sign·(e_switch − e_orig) − t·e_orig ≤ 0.
+        """
+        ways = self._ways(theta)
+        if not self.ratio:
+            return min(way.greatest(self._outer, sign, 1.0) for way in ways)
+        start = max(attained, 0.0) if sign > 0 else min(attained, 1.0)
+        # e_orig enters sign·rise − t·e_orig with the weight −(sign + t).
+        best = min(ways, key=lambda way: way.greatest(self._outer, sign, 1 + sign * start))
+        low = high = start
+        step = _CLOSED
+        while best.greatest(self._outer, sign, 1 + sign * high) > 0:
+            low, high, step = high, high + step, 4 * step
+            if sign < 0 and high >= 1.0:
+                return 1.0  # no loss is negative
+            if high > _FAR:  # the tangent below e_orig falls under 0 within the outer set
+                return np.inf
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            closed = best.greatest(self._outer, sign, 1 + sign * middle) <= 0
+            low, high = (low, middle) if closed else (middle, high)
+        return high
+
+    def _ways(self, theta: FloatArray) -> list["_Touching"]:
+        best = self.problem.minimum.theta
+        radius, eye = self.problem.domain.radius, np.eye(self.problem.p)
+        ball = Quadratic(eye / radius**2, np.zeros(self.problem.p), -1.0)
+        at_best = _Touching.of(self, best, ball)
+        ways = []
+        for centre in (best, (best + theta) / 2, theta):
+            loss, slope = self._at(self.problem, centre)
+            behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
+            for other in (behind, ball):
+                one = _Touching.of(self, centre, other)
+                ways += [one.mixed(at_best, share) for share in _MIXTURES]
+        return ways
+
+
+@dataclass(frozen=True)
+class _Touching:
+    """Quadratics above and tangents below e_switch and e_orig, and a set around the good models.
+
+    Parameters
+    ----------
+    above, below : tuple of Quadratic
+        Of e_switch and e_orig.
+    within : Quadratic
+        ≤ 0 on the Rashomon set.
+    """
+
+    above: tuple[Quadratic, Quadratic]
+    below: tuple[Quadratic, Quadratic]
+    within: Quadratic
+
+    @classmethod
+    def of(cls, models: LogisticClass, centre: FloatArray, within: Quadratic) -> "_Touching":
+        """All touching at one model (p,)."""
+        rows = models.switched.rows
+        weights = majorant(rows @ centre)[:, None] / (2 * len(rows))
+        curved = models.switched.weighted(centre, majorant) / 2, (rows * weights).T @ rows
+        values = models._at(models.switched, centre), models._original(centre)
+        below = [_tangent(centre, value, slope) for value, slope in values]
+        above = [
+            low + _around(matrix, np.zeros(len(centre)), 0.0, centre)
+            for low, matrix in zip(below, curved, strict=True)
+        ]
+        return cls((above[0], above[1]), (below[0], below[1]), within)
+
+    def mixed(self, other: "_Touching", share: float) -> "_Touching":
+        """Below by a mixture of both tangents, above as before."""
+        both = [share * a + (1 - share) * b for a, b in zip(self.below, other.below, strict=True)]
+        return _Touching(self.above, (both[0], both[1]), self.within)
+
+    def greatest(self, outer: Quadratic, sign: int, weight: float) -> float:
+        """Bound of the greatest sign·(e_switch − weight·e_orig) on the set, weight ≥ 0."""
+        first, second = (
+            (self.above[0], self.below[1]) if sign > 0 else (self.below[0], self.above[1])
+        )
+        objective = float(sign) * (weight * second - first)
+        return -least_on_intersection(objective, outer, self.within).bound
+
+
+class _Sum:
+    """e_switch + multiplier·L, as an objective's loss."""
+
+    def __init__(self, switched: SwitchedLogistic, problem: Problem, multiplier: float) -> None:
+        self._switched, self._problem, self._multiplier = switched, problem, multiplier
+        self.n, self.p = problem.n, problem.p
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        first = self._switched.value_and_gradient(theta)
+        second = self._problem.value_and_gradient(theta)
+        return first[0] + self._multiplier * second[0], first[1] + self._multiplier * second[1]
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        both = self._switched.hessian(theta), self._problem.hessian(theta)
+        return both[0] + self._multiplier * both[1]
+
+
+def _next(low: float, high: float, seen: list[tuple[float, float]], wanted: float) -> float:
+    """Multiplier to try next: by the secant of 1/√excess, or between the ends known."""
+    if len(seen) == 2 and seen[1][1] != seen[0][1]:
+        (first, at_first), (second, at_second) = seen
+        guess = second + (wanted - at_second) * (second - first) / (at_second - at_first)
+        if low < guess < high:
+            return guess
+    if np.isinf(high):
+        return max(1.0, 4 * low)
+    return float(np.sqrt(low * high)) if low > 0 else high / 4
+
+
+def _around(
+    matrix: FloatArray, vector: FloatArray, constant: float, centre: FloatArray
+) -> Quadratic:
+    """hᵀPh + 2q·h + r with h = θ − centre, as a function of θ."""
+    turned = matrix @ centre
+    return Quadratic(
+        matrix, vector - turned, constant + float(centre @ turned) - 2 * float(vector @ centre)
+    )
+
+
+def _tangent(centre: FloatArray, value: float, slope: FloatArray) -> Quadratic:
+    return _around(np.zeros((len(centre), len(centre))), slope / 2, value, centre)

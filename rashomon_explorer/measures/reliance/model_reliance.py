@@ -1,0 +1,184 @@
+"""How much a model's loss rises when a feature is switched between rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.evaluation import LinearTask
+from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.reliance.asked import asked_task
+from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
+from rashomon_explorer.measures.reliance.quadratic import SquareMoments
+
+FloatArray = NDArray[np.float64]
+Form = Literal["difference", "ratio"]
+
+FORMS: dict[str, Callable[[pd.DataFrame, FloatArray], pd.DataFrame]] = {
+    "difference": lambda rise, before: rise,
+    "ratio": lambda rise, before: 1 + rise.div(before, axis=0),
+}
+"""e_switch − e_orig and e_switch/e_orig, from their difference and e_orig."""
+
+_SCORES_AT_ONCE = 2_000_000
+
+
+def model_reliance(
+    models_or_problem: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    features: Features = None,
+    form: Form = "difference",
+    loss: str | None = None,
+) -> pd.DataFrame:
+    """Model reliance of every draw on every feature, over all pairs of rows.
+
+    e_switch is the mean loss over all pairs i ≠ j of the row that has the features S of row j
+    and everything else, the target too, of row i; e_orig is the plain mean loss; reliance is
+    e_switch − e_orig or e_switch/e_orig (Fisher, Rudin and Dominici, All models are wrong, but
+    many are useful, JMLR 2019, §3). Nothing is shuffled, so nothing is random. Rows are
+    shortened to the models' row norm first, and scores are linear from there on. For squared
+    loss the difference is the sample covariance of S's part of the score and the residual
+    without it. Evaluated on private rows the result is the curator's.
+
+    Parameters
+    ----------
+    models_or_problem : set, problem or fitted estimator
+        A ``RashomonSet``, a ``ReleasedSet`` or a fitted Rashomon estimator: all its draws. A
+        ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
+        :func:`penalised_problem` takes: its best model, in a table of one row.
+    X : array-like of shape (n_rows, n_features), optional
+        At least two rows. A problem holds its own.
+    y : array-like of shape (n_rows,), optional
+        Labels as the models were fitted to, or targets.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together.
+    form : {"difference", "ratio"}, default="difference"
+    loss : str, optional
+        By default that of the link: half the squared error in squared units of the target,
+        log loss in nats, or the share of wrong labels for a sign link. Others: ``"absolute"``
+        for regression, ``"zero_one"`` for classification, ``"hinge"`` for a sign link.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a draw, one column a group; no reliance is 0, or 1 for the ratio.
+
+    Raises
+    ------
+    ValueError
+        If a shape, value, label, feature, form or loss is wrong, there are fewer than two rows,
+        or a ratio's denominator is 0.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(epsilon=200, random_state=0).fit(X, y).rashomon_set_
+    >>> table = model_reliance(models, X, y)
+    >>> bool((table["x0"] > table["x1"]).all())
+    True
+    """
+    task, names, own_groups = asked_task(models_or_problem, X, y, loss)
+    groups = feature_groups(features, names, own_groups)
+    return reliance_table(task, groups, form)
+
+
+def reliance_table(
+    task: LinearTask, groups: Mapping[str, Columns], form: str = "difference"
+) -> pd.DataFrame:
+    """Reliance of linear models, one row a model and one column a group.
+
+    Parameters
+    ----------
+    task : LinearTask
+    groups : mapping of str to ndarray of int
+    form : {"difference", "ratio"}
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown, there are fewer than two rows, or a ratio's denominator is 0.
+    """
+    if len(task.rows) < 2:
+        raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
+    before = original_loss(task)
+    rises = _square_rises(task, groups) if task.loss == "squared" else _rises(task, groups, before)
+    table = pd.DataFrame(rises).rename_axis(index="model", columns="feature")
+    return in_form(form, table, before)
+
+
+def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
+    """Reliance in the form asked for, from e_switch − e_orig and e_orig.
+
+    Parameters
+    ----------
+    form : {"difference", "ratio"}
+    rise : pandas.DataFrame of n_models rows
+    before : ndarray of shape (n_models,)
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown, or a ratio's denominator is 0.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
+    if form == "ratio" and not before.all():
+        place = int(np.flatnonzero(before == 0)[0])
+        raise ValueError(
+            f"model {place} has no loss at all, so that a ratio to it does not exist: use "
+            "form='difference'"
+        )
+    return FORMS[form](rise, before)
+
+
+def original_loss(task: LinearTask) -> FloatArray:
+    """Mean loss (n_models,) of linear models on the rows as they are."""
+    means = [
+        ROW_LOSSES[task.loss](_scores(part, slice(None)), part.targets).mean(axis=1)
+        for part in _in_parts(task)
+    ]
+    return np.asarray(np.concatenate(means) * task.scale)
+
+
+def _square_rises(task: LinearTask, groups: Mapping[str, Columns]) -> dict[str, FloatArray]:
+    moments, coef = SquareMoments.of(task.rows, task.targets), task.coef[:, 0].T
+    return {name: task.scale * moments.rise(columns)(coef) for name, columns in groups.items()}
+
+
+def _rises(
+    task: LinearTask, groups: Mapping[str, Columns], before: FloatArray
+) -> dict[str, FloatArray]:
+    switched: dict[str, list[FloatArray]] = {name: [] for name in groups}
+    for part in _in_parts(task):
+        scores = _scores(part, slice(None))
+        for name, columns in groups.items():
+            moving = _scores(part, columns)
+            switched[name].append(switched_mean(scores - moving, moving, part.targets, part.loss))
+    return {name: task.scale * np.concatenate(e) - before for name, e in switched.items()}
+
+
+def _in_parts(task: LinearTask) -> list[LinearTask]:
+    """Split the task into few enough models at a time."""
+    size = max(1, _SCORES_AT_ONCE // (len(task.rows) * task.coef.shape[1]))
+    starts = range(0, len(task.coef), size)
+    return [replace(task, coef=task.coef[start : start + size]) for start in starts]
+
+
+def _scores(task: LinearTask, columns: Columns | slice) -> FloatArray:
+    """Part (n_models, n_rows, outputs) of each score that the columns contribute."""
+    return np.einsum("kop,np->kno", task.coef[:, :, columns], task.rows[:, columns], optimize=True)

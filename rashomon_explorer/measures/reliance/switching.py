@@ -1,0 +1,205 @@
+"""Switching loss of any function of rows: over all pairs, or estimated from disjoint ones."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from rashomon_explorer.measures.features import feature_groups
+from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+
+FloatArray = NDArray[np.float64]
+Rows = FloatArray | pd.DataFrame
+Columns = int | str | Sequence[int | str]
+Predict = Callable[[Any], NDArray[Any]]
+LossOfRows = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
+
+_ROWS_AT_ONCE = 200_000
+
+
+class DividedLoss(NamedTuple):
+    """An estimate of the switching loss.
+
+    Parameters
+    ----------
+    value : float
+        Mean over ⌊n/2⌋ disjoint pairs of rows, switched both ways.
+    standard_error : float
+        Of that mean, if rows are independent; NaN for a single pair.
+    """
+
+    value: float
+    standard_error: float
+
+
+def switching_loss(
+    predict: Predict,
+    X: ArrayLike | pd.DataFrame,
+    y: ArrayLike,
+    features: Columns,
+    *,
+    loss: LossOfRows,
+) -> float:
+    """Mean loss over all pairs i ≠ j when row i takes the columns of row j.
+
+    e_switch of Fisher, Rudin and Dominici (2019, equation 3.3) for any model, n(n − 1)
+    predictions. For the linear models of a set :func:`model_reliance` needs far fewer.
+    Evaluated on private rows the result is the curator's.
+
+    Parameters
+    ----------
+    predict : callable
+        Rows (m, n_features) → predictions of length m, such as ``model.predict``.
+    X : array-like of shape (n_rows, n_features)
+        A DataFrame is handed on as such, columns of any type, to a pipeline that wants names.
+    y : array-like of shape (n_rows,)
+    features : int, str or sequence of them
+        Columns that are switched together, by place or, of a DataFrame, by name.
+    loss : callable
+        (predictions, targets) → losses (m,).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows or too many pairs, or a shape or a column is wrong.
+    TypeError
+        If ``predict`` or ``loss`` is no function.
+
+    Examples
+    --------
+    >>> square = lambda prediction, target: (target - prediction) ** 2
+    >>> switching_loss(lambda rows: rows[:, 0], [[0.0], [1.0]], [0.0, 1.0], 0, loss=square)
+    1.0
+    """
+    rows, targets, moved = _checked(X, y, features)
+    _check_functions(predict, loss)
+    n = len(rows)
+    if n * n > MOST_PAIRS:
+        raise ValueError(
+            f"{n:,} rows have {n * n:,} pairs, more than {MOST_PAIRS:,}: pass fewer rows, or "
+            "estimate by divided_loss"
+        )
+    total = 0.0
+    step = max(1, _ROWS_AT_ONCE // n)
+    for start in range(0, n, step):
+        own = np.arange(start, min(n, start + step))
+        mixed = _mixed(rows, np.repeat(own, n), np.tile(np.arange(n), len(own)), moved)
+        each = _losses(predict, mixed, np.repeat(targets[own], n), loss).reshape(len(own), n)
+        each[np.arange(len(own)), own] = 0.0
+        total += float(each.sum())
+    return total / (n * (n - 1))
+
+
+def divided_loss(
+    predict: Predict,
+    X: ArrayLike | pd.DataFrame,
+    y: ArrayLike,
+    features: Columns,
+    *,
+    loss: LossOfRows,
+    random_state: int | np.random.RandomState | None = None,
+) -> DividedLoss:
+    """Estimate the switching loss from ⌊n/2⌋ disjoint pairs of rows.
+
+    e_divide of Fisher, Rudin and Dominici (2019, equation 3.4) after a random order of the rows:
+    over that order its expectation is e_switch. It costs n predictions instead of n(n − 1).
+
+    Parameters
+    ----------
+    predict, X, y, features, loss
+        As for :func:`switching_loss`.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    DividedLoss
+        ``value`` and ``standard_error``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows, or a shape or a column is wrong.
+    TypeError
+        If ``predict`` or ``loss`` is no function.
+
+    Examples
+    --------
+    >>> square = lambda prediction, target: (target - prediction) ** 2
+    >>> divided_loss(lambda rows: rows[:, 0], [[0.0], [1.0]], [0.0, 1.0], 0, loss=square).value
+    1.0
+    """
+    rows, targets, moved = _checked(X, y, features)
+    _check_functions(predict, loss)
+    order = check_random_state(random_state).permutation(len(rows))
+    half = len(rows) // 2
+    first, second = order[:half], order[half : 2 * half]
+    both = [
+        _losses(predict, _mixed(rows, own, other, moved), targets[own], loss)
+        for own, other in ((first, second), (second, first))
+    ]
+    pairs = (both[0] + both[1]) / 2
+    error = float(pairs.std(ddof=1)) / math.sqrt(half) if half > 1 else math.nan
+    return DividedLoss(float(pairs.mean()), error)
+
+
+def _mixed(
+    rows: Rows, own: NDArray[np.intp], other: NDArray[np.intp], moved: NDArray[np.intp]
+) -> Rows:
+    if isinstance(rows, pd.DataFrame):
+        table = rows.take(own).reset_index(drop=True)
+        for place in moved.tolist():
+            table.isetitem(place, rows.iloc[:, place].take(other).array)
+        return table
+    mixed = rows[own]
+    mixed[:, moved] = rows[np.ix_(other, moved)]
+    return mixed
+
+
+def _losses(predict: Predict, rows: Rows, targets: NDArray[Any], loss: LossOfRows) -> FloatArray:
+    each = np.array(loss(np.asarray(predict(rows)), targets), dtype=float)
+    if each.shape != targets.shape or not np.isfinite(each).all():
+        raise ValueError(
+            f"loss must give one finite number for each of {len(targets)} rows, got shape "
+            f"{each.shape} or numbers that are not finite"
+        )
+    return each
+
+
+def _checked(
+    X: ArrayLike | pd.DataFrame, y: ArrayLike, features: Columns
+) -> tuple[Rows, NDArray[Any], NDArray[np.intp]]:
+    rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
+    targets = np.asarray(y)
+    if rows.ndim != 2 or targets.shape != (len(rows),):
+        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
+    if len(rows) < 2:
+        raise ValueError(f"switching needs at least two rows, got {len(rows)}")
+    if isinstance(rows, pd.DataFrame):  # what is missing there is the model's to handle
+        names = [str(name) for name in rows.columns]
+    else:
+        if not np.isfinite(rows).all():
+            raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
+        names = [f"column {j}" for j in range(rows.shape[1])]
+    chosen = [features] if isinstance(features, int | np.integer | str) else list(features)
+    (moved,) = feature_groups({"moved": chosen}, names).values()
+    return rows, targets, moved
+
+
+def _check_functions(predict: object, loss: object) -> None:
+    if not callable(predict):
+        raise TypeError(
+            f"predict must be a function of rows such as model.predict, got {predict!r}"
+        )
+    if not callable(loss):
+        raise TypeError(
+            "loss must be a function of predictions and targets, such as "
+            f"lambda p, t: p != t, got {loss!r}"
+        )

@@ -1,0 +1,116 @@
+"""A plan in words: what it buys, why no more, and what would change it."""
+
+from rashomon_explorer.hooks import carry_out
+from rashomon_explorer.planning.path_planner import PathPlan
+from rashomon_explorer.planning.planner import Plan
+from rashomon_explorer.planning.wishes import wishes
+from rashomon_explorer.rounding import hit_rate_text, rounded_up
+
+
+def explain(planned: Plan, *, feasibility: bool = False) -> str:
+    """Say in words what a plan buys, why no more, and what would change it; reads no row.
+
+    Parameters
+    ----------
+    planned : Plan
+    feasibility : bool, default=False
+        Whether to try the exact sampler on simulated rows of this shape, and say how long real
+        draws may take, or what would let them come; it takes up to a few seconds.
+
+    Returns
+    -------
+    str
+        A sentence a line.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> print(explain(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
+    20 exact draws cost ε = 4 together, at δ = 1e-06.
+    One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
+makes a draw 0.3829-bounded-range.
+    At least 66 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
+say: that follows from p = 11 and βψ alone.
+    The loss of a draw exceeds the least by at most 0.01918 on average.
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
+ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
+    """
+    if isinstance(planned, PathPlan):
+        return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
+    lines += [*wishes(planned, ridge=True), *([_feasible(planned)] if feasibility else [])]
+    return "\n".join(line for line in lines if line)
+
+
+def _cost(planned: Plan) -> str:
+    kind = "chains" if isinstance(planned, PathPlan) else "exact draws"
+    if planned.n_draws == 1:
+        kind = kind.removesuffix("s")
+    cost = "costs" if planned.n_draws == 1 else "cost"
+    together = "" if planned.n_draws == 1 else " together"
+    rule = ", as a ledger adds it up" if planned.ledger else ""
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    return (
+        f"{planned.n_draws:,} {kind} {cost} ε = {total}{together}, at δ = {planned.delta:g}{rule}."
+    )
+
+
+def _temperature(planned: Plan) -> str:
+    moved = (
+        f"One record moves the difference of two models' losses by at most "
+        f"{rounded_up(planned.oscillation)}"
+    )
+    if planned.certificate == "oscillation":
+        return (
+            f"{moved}, so that β = {planned.beta:,.0f} makes a draw "
+            f"{rounded_up(planned.eta)}-bounded-range."
+        )
+    return (
+        f"{moved}; that alone would make a draw {rounded_up(planned.eta)}-bounded-range at "
+        f"β = {planned.beta:,.0f}, but the certificate “{planned.certificate}” allows it for less."
+    )
+
+
+def _hits(planned: Plan) -> str:
+    if planned.psi == 0:
+        return "No hit rate can be promised of a set without width: ψ is 0."
+    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    return (
+        f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss, "
+        f"whatever the {planned.n:,} rows say: that follows from p = {planned.p} and βψ alone."
+    )
+
+
+def _excess(planned: Plan) -> str:
+    bound = f"The loss of a draw exceeds the least by at most {rounded_up(planned.excess_bound)}"
+    if planned.psi > 0 or planned.zero_loss is None:
+        return f"{bound} on average."
+    return (
+        f"{bound} on average; that of a model of zeros is at most {rounded_up(planned.zero_loss)}."
+    )
+
+
+def _feasible(planned: Plan) -> str:
+    found = planned.feasibility()
+    if found is None:
+        return ""
+    ways = "" if found.likely else f" {carry_out('remedies', planned)}"
+    return f"{found.in_words}{ways}"
+
+
+def _steps(planned: PathPlan) -> str:
+    return (
+        f"Each of {planned.n_steps:,} steps of h = {planned.step_size:.3g} adds noise at "
+        f"β = {planned.beta:,.0f}, a time of {planned.n_steps * planned.step_size:.3g}; one record "
+        f"moves the gradient by at most {rounded_up(planned.sensitivity)}, and every state is "
+        "paid for."
+    )
+
+
+def _average(planned: PathPlan) -> str:
+    told = (
+        "A draw is the time average of a chain, and its loss exceeds the least by at most "
+        f"{rounded_up(planned.excess_bound)} in expectation"
+    )
+    return f"{told}; no hit rate is promised."

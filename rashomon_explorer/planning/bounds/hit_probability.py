@@ -1,0 +1,119 @@
+"""How often a draw lies in the Rashomon set, at least."""
+
+import numpy as np
+from scipy.special import gammaincc, logsumexp
+
+from rashomon_explorer.planning.bounds._checks import need_count, need_nonnegative, need_positive
+from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
+
+_CELLS = 4096
+_LARGEST_LOG = 700.0
+
+
+def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> float:
+    """Lower bound of the probability that a draw lies in the Rashomon set.
+
+    For the hard threshold [Σ_{j=0..p} p!/(p−j)!·(βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ), attained by a cone
+    (:func:`rashomon_explorer.planning.guaranteed_hit_rate`, docs/theory.md §2). For the smooth one
+    of width s the same argument ray by ray leaves [1 + A]⁻¹ with the mass outside
+
+        A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,
+
+    bounded above by a sum over cells up to v = s, and exactly beyond.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Rashomon threshold; 0 gives the bound 0.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02), 4)
+    0.8767
+    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
+    0.35
+    """
+    need_count(p=p)
+    need_positive(beta=beta)
+    need_nonnegative(psi=psi, width=width)
+    if psi == 0 or width == 0:
+        return guaranteed_hit_rate(p, beta, psi)
+    log_outside = np.logaddexp(_log_rise(p, beta, psi, width), _log_beyond(p, beta, psi, width))
+    return float(1 / (1 + np.exp(log_outside))) if log_outside < _LARGEST_LOG else 0.0
+
+
+def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
+    """Lower bound of the hit probability by the printed road, to compare.
+
+    Theorem D.6 of Ganesh, Thakurta and Upadhyay (2023): 1 − φ − pγ/ψ if the excess is at most
+    ψ + γ with probability 1 − φ. Here φ = P(Gamma(p) > βγ), because β·(L − min L − ψ)⁺ is
+    stochastically at most Gamma(p) for every convex loss, and γ is the best of a grid, each of
+    which is valid. It needs βψ ≫ p² where :func:`hit_probability` needs βψ ≫ p.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature of the hard threshold's law.
+    psi : float
+        Rashomon threshold; 0 gives the bound 0.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(hit_probability_from_excess(p=10, beta=20_000.0, psi=0.02), 3)
+    0.557
+    >>> round(hit_probability(p=10, beta=20_000.0, psi=0.02), 3)
+    0.975
+    """
+    need_count(p=p)
+    need_positive(beta=beta)
+    need_nonnegative(psi=psi)
+    if psi == 0:
+        return 0.0
+    gamma = psi / p * np.linspace(0, 1, _CELLS)
+    bounds = 1 - gammaincc(p, beta * gamma) - p * gamma / psi
+    return max(0.0, float(bounds.max()))
+
+
+def _log_rise(p: int, beta: float, psi: float, width: float) -> float:
+    """Log of a bound of the mass where the smooth threshold still bends, relative to G's."""
+    beyond = np.linspace(0, width, _CELLS + 1)
+    growth = p * np.log1p(beyond / psi)
+    # Each cell: its exact volume, times the density at its near end, where it is largest.
+    volume = growth[1:] + np.log(-np.expm1(growth[:-1] - growth[1:]))
+    return float(logsumexp(volume - beta * beyond[:-1] ** 2 / (2 * width)))
+
+
+def _log_beyond(p: int, beta: float, psi: float, width: float) -> float:
+    """Log of the mass beyond ψ + s, where the smooth threshold is straight, relative to G's."""
+    share = guaranteed_hit_rate(p, beta, psi + width)
+    if share == 0:
+        return np.inf
+    return float(p * np.log1p(width / psi) - beta * width / 2 + np.log(1 / share - 1))

@@ -1,0 +1,27 @@
+"""Certificates: what each theorem promises of a Gibbs law or a path, from public numbers alone."""
+
+from rashomon_explorer.planning.certificates.catalogue import (
+    GIBBS,
+    PATH,
+    best_certificate,
+    gibbs_certificates,
+    largest_beta,
+    path_certificates,
+)
+from rashomon_explorer.planning.certificates.certificate import Certificate
+from rashomon_explorer.planning.certificates.finite_time import diffusion_guarantee
+from rashomon_explorer.planning.certificates.law import GibbsLaw
+from rashomon_explorer.planning.certificates.run import PathRun
+
+__all__ = [
+    "GIBBS",
+    "PATH",
+    "Certificate",
+    "GibbsLaw",
+    "PathRun",
+    "best_certificate",
+    "diffusion_guarantee",
+    "gibbs_certificates",
+    "largest_beta",
+    "path_certificates",
+]

@@ -1,0 +1,385 @@
+"""Exponential mechanisms on ever smaller sets, planned without reading a row."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.special import gammainccinv
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
+from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose, pure
+
+_MOST_STAGES = 12
+_FAILURES = tuple(10.0**-k for k in range(2, 16))
+# The whole domain's minimum mostly reaches a thousandth of the oscillation nearby: no new solve.
+_GAP_PER_OSCILLATION = 1e-3
+_CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
+_ROUNDING = 16 * 2.0**-52  # of the losses: no gap below it can be certified
+_WITH_KINKS = 1e-6  # of the oscillation: as close as smoothing brings a loss with kinks
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One exponential mechanism exp(−β·L) on the part of the domain near a known model.
+
+    Parameters
+    ----------
+    epsilon : float
+        Its price, β times the oscillation on the part, solver's error included.
+    beta : float
+        Inverse temperature.
+    distance : float
+        Distance from the model before, infinite for the whole domain.
+    """
+
+    epsilon: float
+    beta: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class LocalisationPlan:
+    """What a budget buys from mechanisms that narrow the domain first; public.
+
+    Parameters
+    ----------
+    stages : tuple of Stage
+        Exponential mechanisms, the last one's draw is the result.
+    noise_scale : float
+        σ of noise with density ∝ exp(−‖z‖/σ) on the minimiser, before the stages; 0 for none.
+    excess_bound : float
+        Expected excess loss of the result is at most this.
+    excess_quantile : float
+        With probability at least 1 − ``failure`` times the number of mechanisms, the excess is
+        at most this.
+    failure : float
+        Probability with which one mechanism may lose sight of the minimiser.
+    guarantee : Guarantee
+        Pure ε-DP of everything drawn on the way.
+    """
+
+    stages: tuple[Stage, ...]
+    noise_scale: float
+    excess_bound: float
+    excess_quantile: float
+    failure: float
+    guarantee: Guarantee
+
+    @property
+    def epsilon(self) -> float:
+        """Total price."""
+        return self.guarantee.pure_epsilon
+
+
+def data_lipschitz(constants: Constants, domain: Domain) -> float:
+    """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours.
+
+    Raises
+    ------
+    ValueError
+        If the constants are not those of the domain, which alone would take more.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ball = Ball(2.0)
+    >>> ridged = Constants.of("squared", n=9, p=2, domain=ball, row_bound=1.0, ridge=0.5)
+    >>> round(data_lipschitz(ridged, ball), 9)
+    3.0
+    """
+    # Larger by more than the rounding of the difference.
+    rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
+    if not rest > 0:
+        raise ValueError(
+            f"L = {constants.L:g} is less than the ridge {constants.m:g} alone needs on a domain "
+            f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
+            "domain"
+        )
+    return rest
+
+
+def data_slope(constants: Constants, domain: Domain) -> float:
+    """Lipschitz constant 2L₀/n of L_D − L_D' for neighbours, L₀ as in :func:`data_lipschitz`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ridged = Constants.of("logistic", n=50, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5)
+    >>> round(data_slope(ridged, Ball(2.0)), 5), round(2 * ridged.L / 50, 5)
+    (0.03523, 0.07523)
+    """
+    return 2 * data_lipschitz(constants, domain) / constants.n
+
+
+@dataclass(frozen=True)
+class NarrowedConstants(Constants):
+    """Constants on a part of a domain, whose minimum may be known less well than the domain's.
+
+    Parameters
+    ----------
+    n, p, L, M, m, osc
+        See :class:`Constants`.
+    least_tolerance : float
+        Gap that rounding and kinks allow to be certified.
+    """
+
+    least_tolerance: float
+
+    @property
+    def gap_tolerance(self) -> float:
+        """Duality gap that the minimum must reach; public, because every draw pays for it."""
+        return max(_GAP_PER_OSCILLATION * self.osc, self.least_tolerance)
+
+
+def narrowed(constants: Constants, domain: Domain, diameter: float) -> Constants:
+    """Constants on a part of the domain of at most this diameter.
+
+    The difference of two records' losses has Lipschitz constant 2L/n, L without the ridge, so
+    that it varies by at most 2L·diameter/n on the part (and by no more than on the domain).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> wide = Constants.of("squared", n=100, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> wide.osc, round(narrowed(wide, Ball(1.0), 0.1).osc, 9)
+    (0.04, 0.004)
+    """
+    if diameter >= domain.diameter:
+        return constants
+    return NarrowedConstants(
+        n=constants.n,
+        p=constants.p,
+        L=constants.L,
+        M=constants.M,
+        m=constants.m,
+        osc=min(constants.osc, data_slope(constants, domain) * diameter),
+        least_tolerance=_certifiable(constants, domain),
+    )
+
+
+def plan_iterated(
+    constants: Constants,
+    domain: Domain,
+    *,
+    epsilon: float,
+    failure: float | None = None,
+    n_stages: int | None = None,
+) -> LocalisationPlan:
+    """Plan of the iterated exponential mechanism; reads no row.
+
+    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
+    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the draw before,
+
+        β_i = ε_i/osc_i,   osc_i = 2L·min(D, 2r_{i−1})/n,   r_i = √(2(q/β_i + τ)/m),
+
+    with q the 1 − ``failure`` quantile of a Gamma(p) variable, which β·excess never exceeds
+    stochastically for convex losses, τ the certified error of the minimum and m the ridge. Prices
+    double from stage to stage and add up to ε; the number of stages is the one of least
+    ``excess_bound`` (own derivation, docs/theory.md).
+
+    Parameters
+    ----------
+    constants : Constants
+        With m > 0.
+    domain : Domain
+    epsilon : float
+        Total price.
+    failure : float, optional
+        Probability with which one mechanism may lose sight of the minimiser; by default the one
+        of least ``excess_bound``.
+    n_stages : int, optional
+        By default the number of least bound, which may be 1: the plain exponential mechanism.
+
+    Returns
+    -------
+    LocalisationPlan
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the loss has no ridge.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ball = Ball(4.0)
+    >>> constants = Constants.of("logistic", n=10**6, p=5, domain=ball, row_bound=1.0, ridge=1.0)
+    >>> plan = plan_iterated(constants, ball, epsilon=1.0, n_stages=4)
+    >>> [round(stage.distance, 4) for stage in plan.stages]
+    [inf, 0.0938, 0.0143, 0.0039]
+    >>> plan.guarantee.pure_epsilon
+    1.0
+    """
+    _check(constants, epsilon, failure)
+    if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
+        raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
+
+    def one(count: int, failure: float) -> _Tried:
+        prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
+        stages = _stages(constants, domain, prices, failure, start=math.inf)
+        return _Tried.of(constants, domain, stages, failure, losses=count - 1)
+
+    counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
+    tried = [one(count, value) for count in counts for value in _failures(failure)]
+    return _summed(constants, min(tried, key=lambda plan: plan.excess_bound))
+
+
+def plan_perturbed(
+    constants: Constants, domain: Domain, *, epsilon: float, failure: float | None = None
+) -> LocalisationPlan:
+    """Plan of output perturbation followed by an exponential mechanism nearby; reads no row.
+
+    The minimiser moves by at most Δ = 2L/(mn) between neighbours (and by 2√(2τ/m) more when it
+    is known to a gap τ). Noise with density ∝ exp(−ε₁‖z‖/Δ) makes it ε₁-DP, and stays within
+    r = (Δ/ε₁)·q with probability 1 − ``failure``, q the quantile of a Gamma(p) variable. The
+    exponential mechanism on the part within r of the noisy minimiser (put back into the domain)
+    has β = ε₂n/(4Lr); ε₁ = ε₂ = ε/2 makes r/ε₂ least. The expected excess is at most
+    p/β = 32L²pq/(mε²n²), less than the iterated mechanism's for all n (Bassily, Smith and
+    Thakurta 2014, §4, and own derivation, docs/theory.md).
+
+    Parameters
+    ----------
+    constants : Constants
+        With m > 0.
+    domain : Domain
+    epsilon : float
+        Total price.
+    failure : float, optional
+        Probability with which one mechanism may lose sight of the minimiser; by default the one
+        of least ``excess_bound``.
+
+    Returns
+    -------
+    LocalisationPlan
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the loss has no ridge.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ball = Ball(4.0)
+    >>> constants = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
+    >>> plan = plan_perturbed(constants, ball, epsilon=1.0)
+    >>> round(plan.stages[0].distance, 4)
+    0.0114
+    >>> plan_iterated(constants, ball, epsilon=1.0).excess_bound > plan.excess_bound
+    True
+    """
+    _check(constants, epsilon, failure)
+    moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    error = solver_distance(constants, domain)
+    scale = (moved + 2 * error) / (epsilon / 2)
+
+    def one(failure: float) -> _Tried:
+        distance = scale * _gamma_quantile(constants.p, failure) + error
+        stages = _stages(constants, domain, [epsilon / 2], failure, start=distance)
+        return _Tried.of(constants, domain, stages, failure, losses=1)
+
+    tried = [one(value) for value in _failures(failure)]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    return _summed(constants, best, noise=(epsilon / 2, scale))
+
+
+def solver_distance(constants: Constants, domain: Domain) -> float:
+    """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added.
+
+    A hundredth of half the minimiser's sensitivity 2L/(mn), or what rounding and, for a loss with
+    kinks, smoothing allow: public, because it is paid for.
+    """
+    wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    return max(wanted, math.sqrt(2 * _certifiable(constants, domain) / constants.m))
+
+
+def _certifiable(constants: Constants, domain: Domain) -> float:
+    """Gap that can be certified whatever the rows, for losses of the size the domain allows."""
+    rounding = _ROUNDING * (1 + constants.L * domain.diameter)
+    return rounding if math.isfinite(constants.M) else max(rounding, _WITH_KINKS * constants.osc)
+
+
+def _stages(
+    constants: Constants, domain: Domain, prices: Sequence[float], failure: float, start: float
+) -> tuple[Stage, ...]:
+    quantile = _gamma_quantile(constants.p, failure)
+    distance, stages = start, []
+    for price in prices:
+        local = narrowed(constants, domain, min(domain.diameter, 2 * distance))
+        beta = price / local.priced_osc
+        stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
+        distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
+    return tuple(stages)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Stages and what they promise: all that the best plan is chosen by, and not its price."""
+
+    stages: tuple[Stage, ...]
+    failure: float
+    tolerance: float
+    excess_bound: float
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        domain: Domain,
+        stages: tuple[Stage, ...],
+        failure: float,
+        losses: int,
+    ) -> "_Tried":
+        """Stages that lose sight of the minimiser with probability losses·failure at most."""
+        last = min(domain.diameter, 2 * stages[-1].distance)
+        tolerance = narrowed(constants, domain, last).gap_tolerance
+        worst = constants.L * domain.diameter
+        bound = constants.p / stages[-1].beta + tolerance + losses * failure * worst
+        return cls(stages, failure, tolerance, bound)
+
+
+def _summed(
+    constants: Constants, best: _Tried, noise: tuple[float, float] = (0.0, 0.0)
+) -> LocalisationPlan:
+    """Plan of the stages that were chosen, with its guarantee."""
+    price, scale = noise
+    quantile = _gamma_quantile(constants.p, best.failure)
+    guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
+    return LocalisationPlan(
+        stages=best.stages,
+        noise_scale=scale,
+        excess_bound=best.excess_bound,
+        excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
+        failure=best.failure,
+        guarantee=compose([pure(price), *guarantees] if scale else guarantees),
+    )
+
+
+def _adding_up(total: float, shares: Sequence[float]) -> list[float]:
+    """Split the total by the shares, the last part taking what rounding leaves of it."""
+    split = [total * share for share in shares]
+    while math.fsum(split) > total:
+        split[-1] = math.nextafter(split[-1], 0.0)
+    return split
+
+
+def _gamma_quantile(p: int, failure: float) -> float:
+    return float(gammainccinv(p, failure))
+
+
+def _failures(failure: float | None) -> Sequence[float]:
+    return _FAILURES if failure is None else [failure]
+
+
+def _check(constants: Constants, epsilon: float, failure: float | None) -> None:
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    if failure is not None and not 0 < failure < 1:
+        raise ValueError(f"failure must be in (0, 1), got {failure!r}")
+    if not constants.m > 0:
+        raise ValueError(
+            "localisation needs a strongly convex loss, which a loss of linear scores is not: give "
+            "the problem a ridge > 0"
+        )

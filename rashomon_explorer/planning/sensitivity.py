@@ -1,0 +1,154 @@
+"""How far one record can move the gradient of a thresholded loss."""
+
+import math
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.validation import check_nonnegative
+
+
+def gradient_sensitivity(
+    constants: Constants,
+    psi: float,
+    *,
+    width: float,
+    interior: bool = False,
+    gradient_error: float = 0.0,
+    value_error: float = 0.0,
+    data_slope: float | None = None,
+) -> float:
+    """Largest change of the thresholded loss's gradient when one record is replaced.
+
+    For the smooth threshold of width s, v = L − min L − ψ moves by at most ω = osc, so that
+
+        Δ ≤ 2L₀/n + min(1, ω/s)·G,   G = min{L, √(2M(ψ + s + ω))},
+
+    where 2L₀/n is ``data_slope``, or 2L/n, and the second form of G needs a loss that is smooth
+    on all of ℝᵖ and, for every data set, a global minimiser inside the domain (own derivation,
+    docs/theory.md §6). The hard threshold, ``width=0``, has Δ = max{2L₀/n, G}, and 2L₀/n at
+    ψ = 0, where nothing is thresholded. Equation (9) of Ganesh et al. (2023) is smaller and not
+    valid: it lacks the case in which only one of two neighbours is beyond the threshold at a
+    model whose gradient is large.
+
+    Parameters
+    ----------
+    constants : Constants
+    psi : float
+        Rashomon threshold.
+    width : float
+        Width s of the smooth threshold, or 0 for the hard one.
+    interior : bool, default=False
+        Whether the global minimiser is inside the domain for every data set, as it is for a ball
+        of radius at least L/ridge.
+    gradient_error, value_error : float, default=0.0
+        How much further apart rounding may put the gradients and losses of neighbours: added to
+        2L/n and to ω.
+    data_slope : float, optional
+        Lipschitz constant of L_D − L_D' to take in place of 2L/n: the ridge reads no row and
+        cancels in it (:func:`~rashomon_explorer.planning.localisation.data_slope`), though not
+        in G.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> lending = Constants.of("logistic", n=50_000, p=11, domain=Ball(4.0), row_bound=1.0)
+    >>> round(gradient_sensitivity(lending, 0.02, width=0.01), 5)
+    0.01575
+    >>> round(gradient_sensitivity(lending, 0.02, width=0.0), 5)
+    0.98201
+    """
+    check_nonnegative(psi=psi, width=width, gradient_error=gradient_error, value_error=value_error)
+    both = 2 * constants.L / constants.n if data_slope is None else data_slope
+    both += gradient_error
+    if psi == 0 and width == 0:
+        return both
+    omega = constants.priced_osc + value_error
+    largest = constants.L
+    if interior:
+        largest = min(largest, math.sqrt(2 * constants.M * (psi + width + omega)))
+    if width == 0:  # the slope is 0 or 1: either both are beyond, or one gradient is all
+        return max(both, largest + gradient_error)
+    return both + min(1.0, omega / width) * largest
+
+
+def batch_sensitivity(
+    constants: Constants,
+    psi: float,
+    *,
+    width: float,
+    n_batches: int,
+    n_steps: int,
+    data_slope: float | None = None,
+) -> float:
+    """Root mean square over a path's steps of what one record moves, for batches in turn.
+
+    Steps take the gradient of a batch of at least b = ⌊n/batches⌋ rows, one batch after the
+    other, so that a record is in ⌈N/batches⌉ of N steps. There the gradient moves by
+
+        2L/b + min(1, (ω_b + ω)/s)·L,   ω_b = osc·n/b,
+
+    because the batch's loss moves by ω_b and min L by ω = osc; in the other steps only min L
+    moves, by which the slope changes by min(1, ω/s) (own derivation, docs/theory.md §6). Nothing
+    is gained from the order of the batches, which is taken to be known. Without a threshold,
+    ψ = 0 and ``width=0``, it is 2L/b in the record's own steps and 0 in all others.
+
+    Parameters
+    ----------
+    constants : Constants
+        Of all n rows.
+    psi : float
+        Rashomon threshold.
+    width : float
+        Width s of the smooth threshold, or 0 for the hard one.
+    n_batches : int
+        Number of batches, at most n.
+    n_steps : int
+        N.
+    data_slope : float, optional
+        Lipschitz constant of L_D − L_D' over all n rows, to take in place of 2L/n: n/b times it
+        takes the place of 2L/b.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> lending = Constants.of("logistic", n=50_000, p=11, domain=Ball(4.0), row_bound=1.0)
+    >>> one_pass = batch_sensitivity(lending, 0.0, width=0.0, n_batches=100, n_steps=100)
+    >>> round(one_pass / gradient_sensitivity(lending, 0.0, width=0.0), 6)
+    10.0
+    """
+    check_nonnegative(psi=psi, width=width)
+    if not 1 <= n_batches <= constants.n:
+        raise ValueError(f"n_batches must be from 1 to n = {constants.n}, got {n_batches!r}")
+    if n_steps < 1:
+        raise ValueError(f"n_steps must be at least 1, got {n_steps!r}")
+    size = constants.n // n_batches
+    moved = 2 * constants.L / constants.n if data_slope is None else data_slope
+    own, other = moved * constants.n / size, 0.0
+    if psi > 0 or width > 0:
+        omega, whole = constants.priced_osc, constants.osc * constants.n / size
+        other = _slope_change(omega, width) * constants.L
+        weighed = _slope_change(omega + whole, width) * constants.L
+        own = own + weighed if width else max(own, weighed)
+    taken = math.ceil(n_steps / n_batches)
+    return math.sqrt((taken * own**2 + (n_steps - taken) * other**2) / n_steps)
+
+
+def _slope_change(omega: float, width: float) -> float:
+    return min(1.0, omega / width) if width else 1.0

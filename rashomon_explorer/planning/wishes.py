@@ -1,0 +1,160 @@
+"""What the next better promise of a plan would take, one thing changed at a time."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rashomon_explorer.planning.bounds.hit_rate import beta_for_hit_rate
+from rashomon_explorer.planning.pricing import affordable_draws, price
+from rashomon_explorer.planning.public_law import PublicLaw
+from rashomon_explorer.rounding import rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from rashomon_explorer.planning.planner import Plan
+
+# A temperature so much colder takes more rows, or a larger price, than there are.
+_BEYOND = 1e12
+_WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
+_RIDGES = (1.0, 0.1, 0.01)
+_SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
+_MOST = 2.0**40
+_FINE = 1e-4
+_PATH = "More rows, a larger ε or fewer chains lower it; exact draws promise far more for less."
+
+
+def wishes(planned: "Plan", *, ridge: bool = False) -> list[str]:
+    """Say in a sentence what the next better promise would take; nothing where none is better.
+
+    The promise is the hit rate, or, for a set without width, an excess of half of what the model
+    of zeros has at most. A plan by bounded range gets colder in proportion to what changes; one
+    by another certificate is priced again at every change.
+
+    Parameters
+    ----------
+    planned : Plan
+    ridge : bool, default=False
+        Whether to look also for a ridge that would do, for exact draws without a ledger and
+        with δ > 0; it takes a second.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> print(*wishes(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
+ψ = 0.03372, or radius = 2.372.
+    """
+    if planned.certificate == "path":
+        return [_PATH]
+    wanted = _wanted(planned)
+    if wanted is None or not 0 < planned.beta < math.inf:
+        return []
+    told, beta = wanted
+    if not beta < _BEYOND * planned.beta:
+        return []
+    law = PublicLaw.of(planned)
+    if planned.certificate == "oscillation":
+        ways = _by_range(planned, beta, law)
+    elif law is not None:
+        ways = _by_search(planned, beta, law)
+    else:
+        return [f"For {told} it takes a β of {beta:,.0f}."]
+    if ridge and law is not None:
+        ways += _by_ridge(planned, beta, law)
+    return [f"For {told} it takes {', '.join(ways[:-1])}, or {ways[-1]}."]
+
+
+def _wanted(planned: "Plan") -> tuple[str, float] | None:
+    """Say the next better promise in words, and the temperature that it takes."""
+    if planned.psi == 0:
+        if planned.zero_loss is None or planned.excess_bound <= planned.zero_loss / 2:
+            return None
+        half = planned.zero_loss / 2
+        return f"an excess of {rounded_up(half)}", planned.p / half
+    rate = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
+    if rate is None:
+        return None
+    return f"{100 * rate:.0f} %", beta_for_hit_rate(planned.p, planned.psi, rate)
+
+
+def _by_range(planned: "Plan", beta: float, law: PublicLaw | None) -> list[str]:
+    colder = beta / planned.beta
+    eta = planned.eta * colder
+    cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
+    fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
+    ways = [*_costs(planned, cost, fewer), f"{math.ceil(planned.n * colder):,} rows"]
+    ways += _wider(planned, colder)
+    if law is not None:
+        ways += _smaller(
+            law, lambda k: law.wider(1 / k, "radius").constants.priced_osc * beta <= planned.eta
+        )
+    return ways
+
+
+def _by_search(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
+    def affords(changed: PublicLaw) -> bool:
+        colder = beta * law.psi / changed.psi if law.psi else beta
+        paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
+        return paid.epsilon(planned.delta) <= planned.epsilon
+
+    prices = law.prices(planned)
+    cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
+    ways = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
+    rows = _least_factor(lambda k: affords(law.wider(k, "n")))
+    ways += [] if rows is None else [f"{math.ceil(law.n * rows):,} rows"]
+    width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
+    ways += [] if width is None else _wider(planned, width)
+    return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
+
+
+def _by_ridge(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
+    """Find a ridge, the round one of the least that do; the largest is tried first."""
+    if planned.ledger or planned.delta == 0:
+        return []
+    found = None
+    for ridge in _RIDGES:
+        paid = replace(law, ridge=ridge).prices(planned).guarantee(beta, planned.n_draws)[1]
+        if ridge <= law.ridge or paid.epsilon(planned.delta) > planned.epsilon:
+            break
+        found = ridge
+    return [] if found is None else [f"ridge = {found:g} with exact draws"]
+
+
+def _costs(planned: "Plan", cost: float, fewer: int) -> list[str]:
+    many = "as many draws" if planned.n_draws > 1 else "the draw"
+    ways = [f"ε = {rounded_up(cost)} for {many}"]
+    if 0 < fewer < planned.n_draws:
+        ways.append(f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε")
+    return ways
+
+
+def _wider(planned: "Plan", factor: float) -> list[str]:
+    """Say a threshold that does, unless the model of zeros would be within it."""
+    psi = planned.psi * factor
+    useful = 0 < psi < (planned.zero_loss or math.inf)
+    return [f"ψ = {rounded_up(psi)}"] if useful else []
+
+
+def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[str]:
+    """Say a radius that does, unless it is so small that little is left to choose from."""
+    factor = _least_factor(affords, _SMALLER)
+    return [] if factor is None else [f"radius = {rounded_down(law.radius / factor)}"]
+
+
+def _least_factor(affords: Callable[[float], bool], most: float = _MOST) -> float | None:
+    """Least factor above 1 that is afforded, a hair above it; None if ``most`` is not."""
+    if not affords(most):
+        return None
+    low, high = 1.0, 2.0
+    while high < most and not affords(high):
+        low, high = high, 2 * high
+    high = min(high, most)
+    while high / low > 1 + _FINE:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if affords(middle) else (middle, high)
+    return high

@@ -1,0 +1,41 @@
+"""How many rows are longer than the row norm, as a query."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.query import Query, Sensitivity, measured
+from rashomon_explorer.release.statistic import Statistic
+from rashomon_explorer.release.table import Public, Rows
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClippedShare(Query):
+    """Share of rows that are shortened to the row norm; one record moves it by 1/n, attained.
+
+    Examples
+    --------
+    >>> ClippedShare().name
+    'clipped_share'
+    """
+
+    name: str = "clipped_share"
+    definition: str = "share of rows longer than the row norm, which are shortened to it"
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """1/n."""
+        return Sensitivity.of(1 / public.n_rows)
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Share (1,)."""
+        # hypot after hypot: the square of a huge entry would overflow.
+        norms = np.hypot.reduce(rows.X, axis=1)
+        return np.array([(norms > rows.models.row_norm).mean()])
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One share."""
+        return measured([self.name], noisy, noise, (0.0, 1.0), public.n_rows)

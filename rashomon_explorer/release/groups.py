@@ -1,0 +1,248 @@
+"""Groups, as queries: how large they are, and how their rates differ between them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.query import Query, Sensitivity, check_task, measured
+from rashomon_explorer.release.statistic import Gap, Rate, Statistic
+from rashomon_explorer.release.table import Public, Rows
+
+FloatArray = NDArray[np.float64]
+Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
+
+
+@dataclass(frozen=True)
+class GroupSizes(Query):
+    """Number of rows of each declared group.
+
+    A record that moves from one group to another takes 1 from one count and adds 1 to another:
+    √2 in length, 2 in the sum; both are attained. n is public, and no count needs to be.
+
+    Examples
+    --------
+    >>> GroupSizes().name
+    'group_sizes'
+    """
+
+    name: str = "group_sizes"
+    definition: str = "for each declared group, its number of rows"
+    needs: ClassVar[tuple[str, ...]] = ("groups",)
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """√2 in length, 2 in the sum; one group alone changes by 1."""
+        changed = min(2, len(public.categories))
+        return Sensitivity(float(changed), math.sqrt(changed))
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Return counts (n_groups,)."""
+        return _counts(_group_codes(rows), len(rows.public.categories))
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One count a group."""
+        names = [f"rows of {name}" for name in public.categories]
+        return measured(names, noisy, noise, (0.0, float(public.n_rows)))
+
+
+@dataclass(frozen=True)
+class BaseRates(Query):
+    """Share of rows of each class but the first.
+
+    A record moves two classes' shares by 1/n each, or one against the first class that is left
+    out: √min(2, K − 1)/n in length, attained.
+
+    Examples
+    --------
+    >>> BaseRates().name
+    'base_rates'
+    """
+
+    name: str = "base_rates"
+    definition: str = "for each class but the first, its share of the rows"
+    needs: ClassVar[tuple[str, ...]] = ("y",)
+
+    def check(self, public: Public) -> None:
+        """Refuse regressions."""
+        super().check(public)
+        check_task(self, public, "classification")
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """√2/n in length, or 1/n for two classes."""
+        return Sensitivity.of(np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows))
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Shares (n_classes − 1,)."""
+        counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
+        return counts[1:] / len(rows.X)
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One share a class but the first."""
+        names = [f"share of {name}" for name in public.models.class_names[1:]]
+        return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
+
+
+@dataclass(frozen=True)
+class GroupGaps(Query):
+    """Rates by group, of unknown size, and the gap between the largest and the least.
+
+    A row of group g adds (w, v − ½) at g's places and nothing elsewhere: 1 to the size, in units
+    of 1/w, and its k values v in [0, 1] less ½ to the sums. Values that are centred are at most
+    √k/2 from 0, so that with w = √k/2 no two rows' terms are more than √k apart: √(2w² + k/2)
+    between groups, √k within one. The sizes come for nothing beside the k sums, and the sums
+    at half the variance of uncentred ones, which are √(2 + 2k) apart with sizes in whole rows. In
+    the sum of changes the bound is k + 2w. A rate is then ½ + S/N
+    (:class:`~rashomon_explorer.release.statistic.Rate`).
+
+    Parameters
+    ----------
+    of : {"selection", "true_positive", "false_positive", "accuracy", "base"}
+        Rate of the positive label among all rows (demographic parity), among positive rows (equal
+        opportunity) or among negative ones; share of right labels; or share of positive rows
+        themselves, which no draw enters.
+    over : {"each", "mean"}, default="each"
+        A gap for each draw, or one for the mean of the draws' rates: that of a model picked at
+        random, at √k times less noise.
+    positive : int, default=1
+        Place of the positive class.
+
+    Examples
+    --------
+    >>> GroupGaps("true_positive").name, GroupGaps(over="mean").name
+    ('true_positive_gap', 'mean_selection_gap')
+    """
+
+    of: Of = "selection"
+    over: Literal["each", "mean"] = "each"
+    positive: int = 1
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Groups, and targets for all but selection."""
+        return ("groups",) if self.of == "selection" else ("groups", "y")
+
+    @property
+    def name(self) -> str:
+        """Rate and ``"_gap"``."""
+        mean = "mean_" if self.over == "mean" and self.of != "base" else ""
+        return f"{mean}{self.of}_gap"
+
+    @property
+    def definition(self) -> str:
+        """In words."""
+        which = "mean over the draws" if self.over == "mean" else "each draw"
+        whose = "" if self.of == "base" else f" ({which})"
+        return f"largest less least, over the groups, of the {_WORDS[self.of]}{whose}"
+
+    def check(self, public: Public) -> None:
+        """Refuse a single group, an unknown rate, and models that give no labels."""
+        if self.of not in _WORDS:
+            raise ValueError(f"of must be one of {sorted(_WORDS)}, got {self.of!r}")
+        if self.over not in ("each", "mean"):
+            raise ValueError(
+                f"over must be 'each' or 'mean', got {self.over!r}: the largest or least gap "
+                "is a difference of ratios, which has no small sensitivity"
+            )
+        super().check(public)
+        check_task(self, public, "classification")
+        if len(public.categories) < 2:
+            raise ValueError(f"{self.name} needs at least two categories")
+        if not 0 <= self.positive < public.models.n_classes:
+            raise ValueError(
+                f"positive must be a class from 0 to {public.models.n_classes - 1}, got "
+                f"{self.positive!r}"
+            )
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """√k in length, k + 2w in the sum."""
+        k = self._values(public)
+        return Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Weighted sizes (n_groups,), then sums (n_groups, k), in one vector."""
+        groups = _group_codes(rows).copy()
+        if self.of in ("true_positive", "false_positive"):
+            is_positive = rows.codes == self.positive
+            groups[is_positive != (self.of == "true_positive")] = -1
+        n_groups = len(rows.public.categories)
+        sums = [_counts(groups, n_groups, value - 0.5) for value in self._rows_values(rows)]
+        sizes = self._weight(rows.public) * _counts(groups, n_groups)
+        return np.concatenate([sizes, np.column_stack(sums).ravel()])
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """Gaps, and for one value the rates too."""
+        n_groups, weight = len(public.categories), self._weight(public)
+        sizes, sums = noisy[:n_groups] / weight, noisy[n_groups:].reshape(n_groups, -1)
+        size_noise = _scaled(noise, 1 / weight)
+        found: list[Statistic] = []
+        for value in range(sums.shape[1]):
+            draw = f" of draw {value}" if self._by_draw else ""
+            rates = tuple(
+                Rate(
+                    f"{_SHORT[self.of]}{draw} in {name}",
+                    float(sums[place, value]),
+                    float(sizes[place]),
+                    noise,
+                    size_noise,
+                    public.n_rows,
+                )
+                for place, name in enumerate(public.categories)
+            )
+            gap = Gap(f"{_SHORT[self.of]} gap{draw}", rates)
+            found += [gap] if self._by_draw else [*rates, gap]
+        return tuple(found)
+
+    @property
+    def _by_draw(self) -> bool:
+        return self.over == "each" and self.of != "base"
+
+    def _values(self, public: Public) -> int:
+        return public.n_draws if self._by_draw else 1
+
+    def _weight(self, public: Public) -> float:
+        return math.sqrt(self._values(public)) / 2
+
+    def _rows_values(self, rows: Rows) -> Iterator[FloatArray]:
+        """Values (n_rows,) in [0, 1] of each draw, or their mean."""
+        if self.of == "base":
+            yield (rows.codes == self.positive).astype(float)
+            return
+        hits = rows.labels == (rows.codes if self.of == "accuracy" else self.positive)
+        yield from hits.astype(float) if self._by_draw else [hits.mean(axis=0)]
+
+
+def _group_codes(rows: Rows) -> NDArray[np.intp]:
+    if rows.groups is None:
+        raise ValueError("this query needs groups")
+    return rows.groups
+
+
+def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None) -> FloatArray:
+    """Rows (n_codes,) of each code, or their weights; those of −1 are left out."""
+    kept = codes >= 0
+    chosen = None if weights is None else weights[kept]
+    return np.bincount(codes[kept], chosen, minlength=n_codes).astype(float)
+
+
+def _scaled(noise: Noise, factor: float) -> Noise:
+    return replace(noise, scale=noise.scale * factor)  # type: ignore[type-var]
+
+
+_WORDS = {
+    "selection": "share of rows given the positive label",
+    "true_positive": "share of positive rows given the positive label",
+    "false_positive": "share of negative rows given the positive label",
+    "accuracy": "share of rows labelled rightly",
+    "base": "share of rows that are positive",
+}
+_SHORT = {
+    "selection": "selection rate",
+    "true_positive": "true positive rate",
+    "false_positive": "false positive rate",
+    "accuracy": "accuracy",
+    "base": "base rate",
+}

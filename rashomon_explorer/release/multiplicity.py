@@ -1,0 +1,291 @@
+"""How differently the draws answer, as queries: means over rows, and extremes of such means."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.measures.multiplicity.by_group import measure_rows
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
+from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.query import (
+    Query,
+    Sensitivity,
+    check_draws,
+    check_task,
+    measured,
+)
+from rashomon_explorer.release.statistic import Statistic
+from rashomon_explorer.release.table import Baseline, Public, Rows, one_model
+
+FloatArray = NDArray[np.float64]
+Range = Callable[[Public], tuple[float, float]]
+
+_PUBLIC_BASELINE = (
+    "the baseline's coefficients are public: not the minimiser, or anything else from these rows"
+)
+
+
+@dataclass(frozen=True)
+class MultiplicityQuery(Query):
+    """One of the measures in ``MEASURES`` that is a mean over rows, or an extreme of such means.
+
+    With terms in [low, high] the mean moves by at most (high − low)/n. A discrepancy is the
+    largest of k such means, and the largest moves by no more than one of them (``overall_widths``
+    in ``query.py``): neither a vector of k noisy means nor a noisy choice among them is needed.
+
+    Parameters
+    ----------
+    measure : str
+        A key of ``RELEASABLE``.
+    baseline : int or tuple of float, default=0
+        Draw, or coefficients of a public model, to compare with, where the measure compares.
+    tolerance : float, optional
+        Least change of score that counts, where the measure counts changes.
+    kappa : float, default=0.75
+        Least self-consistency for a decision, for the abstention share.
+
+    Examples
+    --------
+    >>> MultiplicityQuery("ambiguity").definition
+    'mean over rows of: some draw labels the row differently from draw 0'
+    """
+
+    measure: str
+    baseline: Baseline = 0
+    tolerance: float | None = None
+    kappa: float = 0.75
+
+    def __post_init__(self) -> None:
+        """Keep coefficients as a tuple: a query is a value."""
+        if np.ndim(self.baseline) == 1:
+            object.__setattr__(self, "baseline", tuple(np.asarray(self.baseline, dtype=float)))
+        elif not isinstance(self.baseline, int | np.integer) or isinstance(self.baseline, bool):
+            raise TypeError(
+                f"baseline must be the place of a draw or a model's coefficients, got "
+                f"{self.baseline!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """Name of the measure."""
+        return self.measure
+
+    @property
+    def definition(self) -> str:
+        """In words."""
+        to = "a public model" if isinstance(self.baseline, tuple) else f"draw {self.baseline}"
+        return RELEASABLE[self.measure].words.format(
+            baseline=to, tolerance=self.tolerance, kappa=self.kappa
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Say that a baseline given by its coefficients must be public."""
+        given = isinstance(self.baseline, tuple) and "baseline" in self._options
+        return (_PUBLIC_BASELINE,) if given else ()
+
+    def check(self, public: Public) -> None:
+        """Refuse a measure, options or models that do not suit."""
+        super().check(public)
+        if self.measure not in RELEASABLE:
+            raise ValueError(f"measure must be one of {sorted(RELEASABLE)}, got {self.measure!r}")
+        refuse_options(self.measure, self._options)
+        if MEASURES[self.measure].of != "scores":
+            check_task(self, public, "classification")
+        if self.measure == "rashomon_capacity" and public.models.link == "sign":
+            raise ValueError("rashomon_capacity needs probabilities: a sign link knows labels only")
+        has_baseline = "baseline" in self._options
+        check_draws(self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
+        if isinstance(self.baseline, tuple):
+            one_model(public.models, self.baseline)
+        elif not 0 <= self.baseline < public.n_draws:
+            raise ValueError(
+                f"baseline must be a draw from 0 to {public.n_draws - 1}, got {self.baseline}"
+            )
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """Width of the terms over n."""
+        low, high = RELEASABLE[self.measure].range(public)
+        return Sensitivity.of((high - low) / public.n_rows)
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Return the measure, as ``rashomon_explorer.measures`` defines it."""
+        found = MEASURES[self.measure]
+        values = rows.labels if found.of == "labels" else rows.scores
+        options = self._options
+        if "baseline" in options:
+            options["baseline"] = self._reference(rows, found.of)
+        return np.array([measure_rows(found, found.prepare(values), None, options=options)])
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One number."""
+        kind = RELEASABLE[self.measure]
+        mean = 0 if kind.extreme else public.n_rows
+        return measured([self.name], noisy, noise, kind.range(public), mean)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        every = {"baseline": self.baseline, "tolerance": self.tolerance, "kappa": self.kappa}
+        return {
+            key: value
+            for key, value in MEASURES[self.measure].chosen(every).items()
+            if value is not None
+        }
+
+    def _reference(self, rows: Rows, of: str) -> Any:
+        if isinstance(self.baseline, tuple) and of == "scores":
+            return one_model(rows.models, self.baseline).scores(rows.X)[0]
+        return rows.reference(self.baseline)
+
+
+@dataclass(frozen=True)
+class Discrepancies(Query):
+    """Share of rows on which each draw differs from draw 0: which draw differs how much.
+
+    A record moves each of k − 1 shares by at most 1/n, in length √(k − 1)/n. Where only the
+    largest is wanted, ``"discrepancy"`` is √(k − 1) times more accurate and unbiased; the largest
+    of noisy shares is too large on average.
+
+    Examples
+    --------
+    >>> Discrepancies().name
+    'discrepancies'
+    """
+
+    name: str = "discrepancies"
+    definition: str = "for each draw, share of rows that it labels differently from draw 0"
+
+    def check(self, public: Public) -> None:
+        """Refuse regressions and single draws."""
+        super().check(public)
+        check_task(self, public, "classification")
+        check_draws(self, public, 2)
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """√(k − 1)/n in length."""
+        return Sensitivity.of(np.full(public.n_draws - 1, 1 / public.n_rows))
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Shares (n_draws − 1,)."""
+        return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One share a draw but the first."""
+        names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
+        return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
+
+
+@dataclass(frozen=True)
+class Releasable:
+    """Range of a measure's terms, known from public numbers, and what it says in words."""
+
+    range: Range
+    words: str
+    extreme: bool = False
+
+
+def _share(_: Public) -> tuple[float, float]:
+    return 0.0, 1.0
+
+
+def largest_disagreement(n_draws: int, n_classes: int) -> float:
+    """Disagreement of a row whose votes are split as evenly as they can be.
+
+    1 − Σ m_c(m_c − 1)/(k(k − 1)) with counts m_c that differ by at most 1: the sum is convex.
+
+    Examples
+    --------
+    >>> largest_disagreement(2, 2), largest_disagreement(4, 2).__round__(4)
+    (1.0, 0.6667)
+    """
+    least, more = divmod(n_draws, n_classes)
+    agreeing = more * (least + 1) * least + (n_classes - more) * least * (least - 1)
+    return 1 - agreeing / (n_draws * (n_draws - 1))
+
+
+def _disagreement(public: Public) -> tuple[float, float]:
+    return 0.0, largest_disagreement(public.n_draws, public.models.n_classes)
+
+
+def _consistency(public: Public) -> tuple[float, float]:
+    return 1 - _disagreement(public)[1], 1.0
+
+
+def score_width(public: Public) -> float:
+    """Most that the draws' predictions of one row can differ.
+
+    From the draws themselves, which are public: linear scores of a row within the row norm differ
+    by at most d = max B‖w − w'‖ + |b − b'|; probabilities by tanh(d/4), because σ(t) − σ(t − d) is
+    largest at t = d/2; predicted targets by d times half the width of the target's range.
+    """
+    models = public.models
+    if models.link == "logistic":
+        return math.tanh(public.widest() / 4)
+    if models.link == "identity":
+        low, high = models.target_bounds
+        return public.widest() * (high - low) / 2
+    return 1.0
+
+
+def _width(public: Public) -> tuple[float, float]:
+    return 0.0, score_width(public)
+
+
+def _variance(public: Public) -> tuple[float, float]:
+    # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs: convex in each model's
+    # point, so largest at vertices, where it is the disagreement.
+    if public.models.link == "softmax":
+        return _disagreement(public)
+    return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
+
+
+def _deviation(public: Public) -> tuple[float, float]:
+    return 0.0, math.sqrt(_variance(public)[1])
+
+
+def _capacity(public: Public) -> tuple[float, float]:
+    return 0.0, math.log2(min(public.models.n_classes, public.n_draws))
+
+
+RELEASABLE: dict[str, Releasable] = {
+    "ambiguity": Releasable(
+        _share, "mean over rows of: some draw labels the row differently from {baseline}"
+    ),
+    "obscurity": Releasable(
+        _share, "mean over rows of the share of draws that label it differently from {baseline}"
+    ),
+    "discrepancy": Releasable(
+        _share, "largest share of rows that one draw labels differently from {baseline}", True
+    ),
+    "any_pair_discrepancy": Releasable(
+        _share, "largest share of rows on which two draws give different labels", True
+    ),
+    "disagreement": Releasable(
+        _disagreement, "chance that two different draws label a random row differently"
+    ),
+    "self_consistency": Releasable(
+        _consistency, "chance that two different draws label a random row alike"
+    ),
+    "abstention": Releasable(_share, "share of rows with self-consistency below {kappa:g}"),
+    "delta_ambiguity": Releasable(
+        _share, "mean over rows of: some draw's score is {tolerance} or more from {baseline}'s"
+    ),
+    "delta_obscurity": Releasable(
+        _share, "mean over rows of the share of draws {tolerance} or more from {baseline}'s score"
+    ),
+    "delta_discrepancy": Releasable(
+        _share,
+        "largest share of rows one draw scores {tolerance} or more off {baseline}",
+        True,
+    ),
+    "range_width": Releasable(
+        _width, "mean over rows of the width of the range of the draws' predictions"
+    ),
+    "score_variance": Releasable(_variance, "mean over rows of the draws' score variance"),
+    "score_std": Releasable(_deviation, "mean over rows of the draws' score standard deviation"),
+    "rashomon_capacity": Releasable(_capacity, "mean over rows of the Rashomon capacity in bits"),
+}

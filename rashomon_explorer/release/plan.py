@@ -1,0 +1,118 @@
+"""What a release would cost and how accurate it would be, before a row is read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.release.budget import Budget, Priced, price
+from rashomon_explorer.release.catalogue import get_queries
+from rashomon_explorer.release.query import Query, Sensitivity
+from rashomon_explorer.release.rounding import sensitivities_of
+from rashomon_explorer.release.table import Public
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Noise and price of a release that has not taken place.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+    sensitivities : tuple of Sensitivity
+    priced : tuple of Priced
+        Noise and share of the price, query by query.
+    guarantee : Guarantee
+        Of all together; what a ledger would be charged.
+    """
+
+    queries: tuple[Query, ...]
+    sensitivities: tuple[Sensitivity, ...]
+    priced: tuple[Priced, ...]
+    guarantee: Guarantee
+
+    def table(self) -> "pd.DataFrame":
+        """Return sensitivity, standard deviation of the noise and share of the price, by query.
+
+        They are those of the numbers that get the noise: sums over rows for gaps between groups,
+        whose rates are quotients.
+        """
+        import pandas as pd
+
+        rows = {
+            query.name: {
+                "sensitivity": sensitivity.l1 if priced.noise.law == "Laplace" else sensitivity.l2,
+                "standard_error": priced.noise.deviation,
+                "price_share": priced.share,
+            }
+            for query, sensitivity, priced in zip(
+                self.queries, self.sensitivities, self.priced, strict=True
+            )
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("query")
+
+
+def plan_release(
+    models: ReleasedSet,
+    n_rows: int,
+    *,
+    queries: Sequence[str | Query],
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    standard_error: float | Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
+    categories: Sequence[Any] = (),
+    ledger: bool = True,
+) -> ReleasePlan:
+    """Price a release, or find its accuracy, from public numbers alone; it costs nothing.
+
+    Parameters
+    ----------
+    models : ReleasedSet
+    n_rows : int
+        Number of private rows.
+    queries, epsilon, delta, rho, mu, standard_error, weights, categories
+        As for :func:`~rashomon_explorer.release.release`.
+    ledger : bool, default=True
+        Whether a ledger is to be charged, which counts zCDP.
+
+    Returns
+    -------
+    ReleasePlan
+
+    Raises
+    ------
+    ValueError
+        If a query is refused or does not suit the models, or a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_.release()
+    >>> planned = plan_release(
+    ...     models, 10_000, queries=["ambiguity", "mean_accuracy"], epsilon=0.1
+    ... )
+    >>> planned.table()["standard_error"].round(5).tolist()
+    [0.00283, 0.00283]
+    >>> wanted = plan_release(models, 10_000, queries=["ambiguity"], standard_error=0.001)
+    >>> round(wanted.guarantee.mu, 3)
+    0.1
+    """
+    if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 1:
+        raise ValueError(f"n_rows must be a whole number >= 1, got {n_rows!r}")
+    public = Public(models, n_rows, True, bool(categories), tuple(categories))
+    asked = get_queries(queries)
+    for query in asked:
+        query.check(public)
+    sensitivities = sensitivities_of(asked, public)
+    budget = Budget(epsilon, delta, rho, mu, standard_error)
+    return ReleasePlan(
+        asked, sensitivities, *price(asked, sensitivities, budget, weights, ledger=ledger)
+    )

@@ -1,0 +1,190 @@
+"""Aggregates that may leave the building: noisy numbers, error bars, price and definitions."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.label import numbers_of
+from rashomon_explorer.release.statistic import Statistic, check_confidence
+from rashomon_explorer.rounding import rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one query released.
+
+    Parameters
+    ----------
+    query : str
+        Its name.
+    definition : str
+        What is measured.
+    statistics : tuple of Statistic
+    share : float
+        Of the whole price.
+    noise : str
+        Law and scale of the noise.
+    """
+
+    query: str
+    definition: str
+    statistics: tuple[Statistic, ...]
+    share: float
+    noise: str
+
+
+@dataclass(frozen=True)
+class Released:
+    """Aggregates of private rows with noise, and what they cost.  Everything here is public.
+
+    Parameters
+    ----------
+    answers : tuple of Answer
+    guarantee : Guarantee
+        Of all answers together; the models are a release of their own.
+    models : Guarantee
+        Of the models.
+    charge : int or None
+        Number of the charge in the ledger; None without a ledger.
+    n_rows, n_draws : int
+        Rows and models.
+    delta : float
+        δ at which the price is said.
+    doubt : str, default=""
+        Why the draws may lie far outside the Rashomon set, by public numbers; empty where their
+        plan promised enough.
+    """
+
+    answers: tuple[Answer, ...]
+    guarantee: Guarantee
+    models: Guarantee
+    charge: int | None
+    n_rows: int
+    n_draws: int
+    delta: float
+    doubt: str = ""
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """Every released number."""
+        return tuple(number for answer in self.answers for number in answer.statistics)
+
+    def __iter__(self) -> Iterator[Statistic]:
+        return iter(self.statistics)
+
+    def __getitem__(self, name: str) -> Statistic:
+        for statistic in self.statistics:
+            if statistic.name == name:
+                return statistic
+        raise KeyError(f"no released number is called {name!r}: {[s.name for s in self]}")
+
+    @property
+    def price(self) -> str:
+        """What was paid, in words; rounded up."""
+        epsilon = self.guarantee.epsilon(self.delta)
+        if math.isinf(epsilon):
+            return numbers_of(self.guarantee)
+        at = f" at δ = {rounded_up(self.delta)}" if self.delta else ""
+        return f"ε = {rounded_up(epsilon)}{at}"
+
+    def table(self, confidence: float = 0.95) -> "pd.DataFrame":
+        """Numbers with their error bars.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the interval ``low`` to ``high``, which holds the value **for these rows**.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index ``name``; columns ``query``, ``estimate``, ``low``, ``high``,
+            ``standard_error`` of the noise, ``rows_error`` (an upper bound of what sampling other
+            rows would add, were they drawn independently of the models; NaN where none is
+            known), ``price_share`` of the query, and ``note``.
+        """
+        import pandas as pd
+
+        check_confidence(confidence)
+        rows = [
+            _plain(statistic, answer, confidence)
+            for answer in self.answers
+            for statistic in answer.statistics
+        ]
+        return pd.DataFrame(rows).set_index("name")
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Plain values, for JSON; what is not known is None.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+
+        Returns
+        -------
+        dict
+        """
+        check_confidence(confidence)
+        return {
+            "format": "rashomon-explorer release",
+            "version": 1,
+            "confidence": confidence,
+            "n_rows": self.n_rows,
+            "n_draws": self.n_draws,
+            "charge": self.charge,
+            "delta": self.delta,
+            "doubt": self.doubt,
+            "guarantee": self.guarantee.to_dict(),
+            "models": self.models.to_dict(),
+            "answers": [
+                {
+                    "query": answer.query,
+                    "definition": answer.definition,
+                    "noise": answer.noise,
+                    "price_share": answer.share,
+                    "values": [_known(_plain(s, answer, confidence)) for s in answer.statistics],
+                }
+                for answer in self.answers
+            ],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_rows:,} rows, {self.n_draws:,} draws; {self.price}"]
+        width = max(len(statistic.name) for statistic in self)
+        for statistic in self:
+            low, high = statistic.interval()
+            lines.append(
+                f"{statistic.name:<{width}}  {statistic.estimate:.4g}  "
+                f"[{rounded_down(low)}, {rounded_up(high)}]"
+                + (f"  ({statistic.note})" if statistic.note else "")
+            )
+        lines.append("95 % intervals of the values for these rows; the noise is in them")
+        lines += [f"of the draws: {self.doubt}"] * bool(self.doubt)
+        lines.append(str(self.guarantee))
+        return "\n".join(lines)
+
+
+def _plain(statistic: Statistic, answer: Answer, confidence: float) -> dict[str, Any]:
+    low, high = statistic.interval(confidence)
+    return {
+        "name": statistic.name,
+        "query": answer.query,
+        "estimate": statistic.estimate,
+        "low": low,
+        "high": high,
+        "standard_error": statistic.standard_error,
+        "rows_error": statistic.rows_error,
+        "price_share": answer.share,
+        "note": statistic.note,
+    }
+
+
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+    unknown = {key for key, x in values.items() if isinstance(x, float) and not math.isfinite(x)}
+    return {key: None if key in unknown else value for key, value in values.items()}

@@ -1,0 +1,159 @@
+"""How much the draws rely on each feature, as a query over all pairs of rows."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.measures.features import Columns, feature_groups
+from rashomon_explorer.measures.reliance.model_reliance import reliance_table
+from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+from rashomon_explorer.release.losses import UNIT
+from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.release.query import (
+    Over,
+    Query,
+    Sensitivity,
+    check_over,
+    measured,
+    overall,
+    overall_widths,
+)
+from rashomon_explorer.release.statistic import Statistic
+from rashomon_explorer.release.table import Public, Rows
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reliance(Query):
+    """Rise of the loss when a feature is switched between rows, e_switch − e_orig, by feature.
+
+    The statistic is (1/(n(n − 1))) Σ_{i≠j} [ℓ(y_i, s_i + a_j − a_i) − ℓ(y_i, s_i)] with a the
+    feature's part of the score. Replacing record k changes, for every other j, the terms (k, j) and
+    (j, k). For a loss that is Λ-Lipschitz in the score the first is Λ|a_j − a_k| in size before and
+    Λ|a_j − a_k'| after, the second changes by Λ|a_k − a_k'|. Together that is Λ times the
+    perimeter of three points of an interval of length 2B|w|, which is at most twice its length:
+    4ΛB|w|; w are the coefficients of all columns of the feature, and |w| is their norm. The n − 1
+    partners j share the factor 1/(n(n − 1)), so that the sensitivity is
+    **4ΛB|w|/n**, although each record is in 2(n − 1) terms. Wrong labels have no Λ; each of the
+    three changes is at most 1, hence 3/n. (A shuffle with a public permutation has the same bounds,
+    by the same three points, and its own randomness on top.) Λ is 1 for log loss (with the spread
+    of w over the classes for |w|), and 1 + the largest switched score for half the squared error.
+
+    Parameters
+    ----------
+    over : {"mean", "largest", "least", "each"}, default="mean"
+        Over the draws.
+
+    Examples
+    --------
+    >>> Reliance().definition
+    'for each feature, mean over the draws of e_switch − e_orig'
+    """
+
+    over: Over = "mean"
+    needs: ClassVar[tuple[str, ...]] = ("y",)
+
+    @property
+    def name(self) -> str:
+        """``"reliance"``, or with the summary before if it is not the mean."""
+        return "reliance" if self.over == "mean" else f"{self.over}_reliance"
+
+    @property
+    def definition(self) -> str:
+        """In words."""
+        which = "and draw," if self.over == "each" else f", {self.over} over the draws of"
+        return f"for each feature {which} e_switch − e_orig".replace(" ,", ",")
+
+    def check(self, public: Public) -> None:
+        """Refuse an unknown summary, a single row, and more pairs than can be gone through."""
+        super().check(public)
+        check_over(self.over)
+        if public.n_rows < 2:
+            raise ValueError(f"{self.name} needs at least two rows, got {public.n_rows}")
+        if public.models.outputs > 1 and public.n_rows**2 * public.n_draws > MOST_PAIRS:
+            raise ValueError(
+                f"{self.name} of softmax models goes through all pairs of rows, too many for "
+                f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
+            )
+
+    def sensitivity(self, public: Public) -> Sensitivity:
+        """4ΛB|w|/n a feature, or 3/n for wrong labels."""
+        most = _LIPSCHITZ[public.models.link](public)
+        if public.models.link == "sign":
+            widths = np.full(most.shape, 3 / public.n_rows)
+        else:
+            widths = 4 * most / public.n_rows
+        return Sensitivity.of(overall_widths(widths, self.over).ravel())
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Rises (n_features,), or (n_draws·n_features,)."""
+        table = reliance_table(rows.task(), _groups(rows.public)).to_numpy()
+        return overall(table, self.over).ravel()
+
+    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+        """One rise a feature, or a draw and feature."""
+        features = list(_groups(public))
+        if self.over == "each":
+            draws = range(public.n_draws)
+            names = [f"reliance of draw {draw} on {name}" for draw in draws for name in features]
+        else:
+            names = [f"{self.over} reliance on {name}" for name in features]
+        rise = _LIPSCHITZ[public.models.link](public)
+        most = overall_widths(
+            np.minimum(1.0, rise) if public.models.link == "sign" else 2 * rise, self.over
+        ).ravel()
+        return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
+
+
+def _groups(public: Public) -> dict[str, Columns]:
+    models = public.models
+    return feature_groups(None, models.feature_names[:-1], models.feature_groups)
+
+
+def _norms(public: Public) -> FloatArray:
+    """|w| (n_draws, n_features) of models with one score."""
+    slopes = public.split[0][:, 0]
+    each = [np.linalg.norm(slopes[:, columns], axis=1) for columns in _groups(public).values()]
+    return np.stack(each, axis=1)
+
+
+def _logistic(public: Public) -> FloatArray:
+    return public.models.row_norm * _norms(public)
+
+
+def _zero_one(public: Public) -> FloatArray:
+    return np.ones((public.n_draws, len(_groups(public))))
+
+
+def _softmax(public: Public) -> FloatArray:
+    slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # class 0 has the score 0
+    apart = slopes[:, :, None] - slopes[:, None]
+    widths = [
+        # Parts of several columns lie in no interval: three points of a set have a perimeter of up
+        # to three times its width, not two.
+        (1.5 if len(columns) > 1 else 1.0)
+        * np.linalg.norm(apart[..., columns], axis=-1).max(axis=(1, 2))
+        for columns in _groups(public).values()
+    ]
+    return np.asarray(public.models.row_norm * np.stack(widths, axis=1))
+
+
+def _half_square(public: Public) -> FloatArray:
+    slopes, intercepts = public.split[0][:, 0], np.abs(public.split[1][:, 0])
+    B, own = public.models.row_norm, _norms(public)
+    others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - own**2, 0.0))
+    steepest = 1 + intercepts[:, None] + B * (others + own)
+    low, high = public.models.target_bounds
+    return np.asarray(((high - low) / 2) ** 2 * steepest * B * own)
+
+
+# Λ·B·|w| by draw and feature (n_draws, n_features); half the most that a switch can raise a loss.
+_LIPSCHITZ = {
+    "logistic": _logistic,
+    "sign": _zero_one,
+    "softmax": _softmax,
+    "identity": _half_square,
+}

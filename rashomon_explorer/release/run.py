@@ -1,0 +1,319 @@
+"""Reserve, start, compute, add noise, commit: aggregates of private rows made public."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.leak_memory import recall
+from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
+from rashomon_explorer.planning.weakness import said_elsewhere, warn_if_weak, weakness
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy.same_table import recognise
+from rashomon_explorer.randomness import generator, noise_assumptions
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.release.budget import Budget, Priced, price
+from rashomon_explorer.release.catalogue import get_queries
+from rashomon_explorer.release.noise import on_grid
+from rashomon_explorer.release.query import Query
+from rashomon_explorer.release.released import Answer, Released
+from rashomon_explorer.release.rounding import sensitivities_of
+from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
+from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.shapes import public_shape
+
+FloatArray = NDArray[np.float64]
+
+_USUAL_DELTA = 1e-6
+
+
+def release(
+    models: RashomonSet | ReleasedSet,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    queries: Sequence[str | Query],
+    ledger: Ledger | str | PathLike[str] | None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    standard_error: float | Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
+    categories: Sequence[Any] = (),
+    random_state: int | None = None,
+    secure: bool = False,
+    note: str = "",
+) -> Released:
+    """Make aggregates of private rows public, with noise, charged to a ledger.
+
+    The draws are public once they are paid for, so that every aggregate is a function of the
+    rows with known models in it, and one record of n moves it by O(1/n) (each query's docstring
+    proves by how much). Gaussian or Laplace noise in proportion makes it differentially private.
+    The price is reserved before a row is read, and spent whatever happens from then on; the exact
+    values are never returned.
+
+    Parameters
+    ----------
+    models : ReleasedSet or RashomonSet
+        Draws with a guarantee. It is not charged again.
+    X : array-like of shape (n_rows, n_features)
+        Private rows, scaled as the draws were fitted. Their number is public.
+    y : array-like of shape (n_rows,), optional
+        Labels or targets as the estimator was given them.
+    groups : array-like of shape (n_rows,), optional
+        Group of each row; with ``categories``.
+    queries : sequence of str or Query
+        Keys of ``QUERIES``, or queries with options.
+    ledger : Ledger, path or None
+        Where the price is charged. None has to be said: then only the returned guarantee
+        remembers that anything was spent.
+    epsilon, delta : float, optional
+        Budget of all queries together: Laplace noise at δ = 0, Gaussian noise otherwise.
+    rho, mu : float, optional
+        Budget in zCDP or Gaussian DP instead.
+    standard_error : float or mapping of str to float, optional
+        Instead of a budget: the standard deviation of the noise, for all queries or by name. The
+        price follows and is charged.
+    weights : mapping of str to float, optional
+        Share of the budget of each query, by name; equal by default.
+    categories : sequence, optional
+        Groups that are told apart, declared: which ones occur is not read off the rows. A row of
+        another group is counted in none.
+    random_state : int, optional
+        A seed, known to you: reproducible, and not private towards those who know it.
+    secure : bool, default=False
+        Whether noise is drawn exactly, in integers, by OpenDP (the extra ``[secure]``), so that
+        no bit of an answer tells more than its price (docs/floating-point.md). It has no seed;
+        Gaussian noise is then sold as zCDP, and ``mu`` is no budget.
+    note : str, default=""
+        For people, in the ledger.
+
+    Returns
+    -------
+    Released
+
+    Raises
+    ------
+    BudgetExceededError
+        If the ledger refuses; nothing was read and nothing was spent.
+    CuratorOnlyError
+        If the models carry no guarantee, or the rows were made with what was learnt from them.
+    TypeError
+        If ``models`` is not a set of linear draws.
+    ValueError
+        If a query is refused or does not suit the models, or a budget is out of range; nothing
+        was read. Without a ledger also if a row holds NaN or an unknown label.
+    FitError
+        For whatever the rows cause after a ledger was charged: the price stays spent, because the
+        error itself was read off the rows, and the reason is in ``error.detail``, for the curator.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the draws' plan promised so little that they may lie far outside the Rashomon set: then
+        these are aggregates of the mechanism, not of the set.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 500, [1, 1, 0, 0] * 500
+    >>> fit = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
+    >>> models = fit.rashomon_set_.release()
+    >>> released = release(
+    ...     models, X, y, queries=["ambiguity", "least_loss"], epsilon=1.0, ledger=None,
+    ...     random_state=0,
+    ... )
+    >>> sorted(released.table().columns)[:4]
+    ['estimate', 'high', 'low', 'note']
+    >>> released.guarantee.pure_epsilon, released.guarantee.reproducible
+    (1.0, True)
+    """
+    public = _public(models, X, y, groups, categories, charged=ledger is not None)
+    if public.models.as_drawn:
+        warn_if_weak(public.models.plan, "what is released here, of these draws,")
+    asked = get_queries(queries)
+    for query in asked:
+        query.check(public)
+    budget = Budget(epsilon, delta, rho, mu, standard_error)
+    sensitivities = sensitivities_of(asked, public)
+    if secure:
+        check_secure(budget, random_state)
+    as_zcdp = secure or ledger is not None
+    priced, guarantee = price(asked, sensitivities, budget, weights, ledger=as_zcdp)
+    guarantee = secure_guarantee(guarantee) if secure else _with_source(guarantee, random_state)
+    guarantee = _with_assumptions(guarantee, asked, charged=ledger is not None)
+    run = _Run(asked, priced, public, secure)
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    charge = _reserve(book, guarantee, run, note)
+
+    def answer() -> tuple[Answer, ...]:
+        rows = Rows.read(public, X, y, groups)
+        _refuse_leaky(recall(rows.X))
+        if charge is not None:
+            recognise(charge.path, rows.X)
+        return run.answers(rows, generator(random_state))
+
+    answers = answer() if charge is None else charge.run(answer)
+    return Released(
+        answers,
+        guarantee,
+        public.models.guarantee,
+        None if charge is None else charge.id,
+        public.n_rows,
+        public.n_draws,
+        _said_at(budget, book),
+        doubt=weakness(public.models.plan) if public.models.as_drawn else "",
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    queries: tuple[Query, ...]
+    priced: tuple[Priced, ...]
+    public: Public
+    secure: bool
+
+    def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
+        """Compute every query, and let go of nothing that has no noise in it."""
+        with warnings.catch_warnings():
+            # Whether a computation warns depends on the rows.
+            warnings.simplefilter("ignore")
+            return self._answers(rows, rng)
+
+    def _answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
+        return tuple(
+            self._answer(query, priced, _exact(query, rows), rng)
+            for query, priced in zip(self.queries, self.priced, strict=True)
+        )
+
+    def _answer(
+        self, query: Query, priced: Priced, exact: FloatArray, rng: np.random.Generator
+    ) -> Answer:
+        noise = priced.noise
+        if self.secure:
+            noisy, noise = add_exactly(exact, query.sensitivity(self.public), noise)
+        else:
+            noisy = on_grid(exact + noise.draw(rng, len(exact)), noise)
+        return Answer(
+            query.name,
+            query.definition,
+            query.statistics(noisy, noise, self.public),
+            priced.share,
+            f"{noise.law}, scale {noise.scale:.4g}",
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, for the ledger."""
+        scales = {
+            query.name: {"noise": priced.noise.law, "scale": priced.noise.scale}
+            for query, priced in zip(self.queries, self.priced, strict=True)
+        }
+        shape = {"n": self.public.n_rows, "n_draws": self.public.n_draws}
+        return {**shape, "secure": self.secure, "queries": scales}
+
+
+def _exact(query: Query, rows: Rows) -> FloatArray:
+    """Exact vector; of rows that nobody has where no record moves it, for then it gets no noise.
+
+    The value is the same, but computed in doubles it would carry the rows in its last bits.
+    """
+    unmoved = query.sensitivity(rows.public).l1 == 0
+    return query.compute(Rows.nobodys(rows.public) if unmoved else rows)
+
+
+def _public(
+    models: object,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    groups: ArrayLike | None,
+    categories: Sequence[Any],
+    *,
+    charged: bool,
+) -> Public:
+    """Everything that may be known before the charge has started: shapes, and no value."""
+    released = _paid(models)
+    _refuse_leaky(leak_of(X, y, groups))
+    n_features = len(released.feature_names) - 1
+    shape = _shape("X", X, 2, charged)
+    if len(shape) != 2 or shape[1] != n_features or not shape[0]:
+        raise ValueError(f"X must have shape (n_rows, {n_features}), got {shape}")
+    for name, column in (("y", y), ("groups", groups)):
+        known = shape[:1] if column is None else _shape(name, column, 1, charged)
+        if known != shape[:1]:
+            raise ValueError(f"{name} must hold one entry for each of {shape[0]} rows, got {known}")
+    declared = tuple(categories)
+    if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
+        raise ValueError(
+            "groups and categories go together: declare every group once, categories=('a', 'b'); "
+            "which groups occur is not read off the rows"
+        )
+    return Public(released, shape[0], y is not None, groups is not None, declared)
+
+
+def _refuse_leaky(leak: str) -> None:
+    if leak:
+        raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
+
+
+def _paid(models: object) -> ReleasedSet:
+    if isinstance(models, RashomonSet):
+        with said_elsewhere():  # below, of the aggregates
+            models = models.release()
+    if not isinstance(models, ReleasedSet):
+        raise TypeError(
+            f"release needs private draws, a ReleasedSet or RashomonSet, got "
+            f"{type(models).__name__}: others show the rows themselves"
+        )
+    if not models.guarantee.holds:
+        raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
+    if not models.n_draws:
+        raise ValueError("the set holds no models, so that there is nothing to measure")
+    return models
+
+
+def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int, ...]:
+    shape = public_shape(values, dimensions)
+    if shape is None and charged:
+        raise TypeError(
+            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"array, a DataFrame or a list, got {type(values).__name__}"
+        )
+    return tuple(np.shape(values)) if shape is None else shape
+
+
+def _with_source(guarantee: Guarantee, random_state: int | None) -> Guarantee:
+    if random_state is not None:
+        return guarantee.with_seed()
+    return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
+
+
+def _with_assumptions(
+    guarantee: Guarantee, queries: Sequence[Query], *, charged: bool
+) -> Guarantee:
+    asked = [said for query in queries for said in query.assumptions]
+    failing = may_fail("release", charged=charged)
+    stated = dict.fromkeys([*guarantee.assumptions, *asked, ONE_BY_ONE, failing])
+    return replace(guarantee, assumptions=tuple(stated))
+
+
+def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) -> Charge | None:
+    if ledger is None:
+        return None
+    names = ", ".join(query.name for query in run.queries)
+    return ledger.reserve(guarantee, note=note or f"release: {names}", parameters=run.parameters())
+
+
+def _said_at(budget: Budget, ledger: Ledger | None) -> float:
+    """δ at which the price is said: the budget's own, or a usual one for Gaussian noise."""
+    if budget.is_pure or budget.delta:
+        return budget.delta
+    known = None if ledger is None else ledger.budget
+    return known[1] if known is not None and not math.isclose(known[1], 0.0) else _USUAL_DELTA

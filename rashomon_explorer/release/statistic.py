@@ -1,0 +1,277 @@
+"""A released number with its error bars: linear in the noise, a ratio, or a gap of ratios."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from rashomon_explorer.release.noise import LaplaceNoise, Noise
+
+Interval = tuple[float, float]
+
+_USUAL = 0.95  # the confidence at which a group's size must be told from 0
+
+
+class Statistic(Protocol):
+    """A released number. All of it follows from noisy values, and costs nothing further."""
+
+    @property
+    def name(self) -> str:
+        """What it is."""
+        ...
+
+    @property
+    def estimate(self) -> float:
+        """Value within its natural range; NaN where the noise says nothing."""
+        ...
+
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation that the noise gives the value."""
+        ...
+
+    @property
+    def rows_error(self) -> float:
+        """Upper bound of the standard error from sampling rows; NaN where none is known."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """What to know when reading it; usually empty."""
+        ...
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """Interval that holds the value for these rows with this probability."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value of these rows plus noise.
+
+    Parameters
+    ----------
+    name : str
+    noisy : float
+        With the noise, as released.
+    noise : Noise
+    low, high : float
+        Natural range of the value, to which estimate and interval are clipped.
+    n_mean : int, default=0
+        Rows whose mean it is, if it is a mean of terms in [low, high]; 0 otherwise.
+    note : str, default=""
+
+    Examples
+    --------
+    >>> from rashomon_explorer.release.noise import GaussianNoise
+    >>> share = Measured("ambiguity", -0.01, GaussianNoise(0.02), 0.0, 1.0, n_mean=400)
+    >>> share.estimate, [round(end, 4) for end in share.interval()]
+    (0.0, [0.0, 0.0392])
+    """
+
+    name: str
+    noisy: float
+    noise: Noise
+    low: float
+    high: float
+    n_mean: int = 0
+    note: str = ""
+
+    @property
+    def estimate(self) -> float:
+        """Noisy value within its range."""
+        return min(max(self.noisy, self.low), self.high)
+
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation of the noise."""
+        return self.noise.deviation
+
+    @property
+    def rows_error(self) -> float:
+        """√((m − low)(high − m)/n): the variance of terms of mean m in a range is at most that.
+
+        (Bhatia and Davis 2000; for a share it is the binomial error.) As if the rows were drawn
+        independently and the models fixed beforehand; m is the estimate.
+        """
+        if not self.n_mean:
+            return math.nan
+        mean = self.estimate
+        return math.sqrt((mean - self.low) * (self.high - mean) / self.n_mean)
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """Estimate ± a quantile of the noise, clipped.
+
+        The value is in its range, so that the clipped estimate is no further from it than the
+        noisy one, and coverage is only gained. An interval around the noisy value may lie wholly
+        outside the range, and its clipped form would look like certainty.
+        """
+        check_confidence(confidence)
+        half = self.noise.quantile(confidence)
+        ends = (self.estimate - half, self.estimate + half)
+        return _clipped(ends, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Share within a group of unknown size: ½ + S/N from noisy S and N.
+
+    S = Σ over the group of (value − ½), N the number of its rows.
+
+    Parameters
+    ----------
+    name : str
+    excess, size : float
+        Noisy S and N.
+    excess_noise, size_noise : Noise
+    n_rows : int
+        All rows; N is at most this.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.release.noise import GaussianNoise
+    >>> noise = GaussianNoise(5.0), GaussianNoise(5.0)
+    >>> Rate("women", -30.0, 100.0, *noise, n_rows=1000).estimate
+    0.2
+    >>> Rate("too few", 3.0, 4.0, *noise, n_rows=1000).estimate
+    nan
+    """
+
+    name: str
+    excess: float
+    size: float
+    excess_noise: Noise
+    size_noise: Noise
+    n_rows: int
+
+    @property
+    def known(self) -> bool:
+        """Whether the size can be told from 0, at 95 %."""
+        return self.size > self.size_noise.quantile(_USUAL)
+
+    @property
+    def estimate(self) -> float:
+        """Ratio of the noisy values within [0, 1]; NaN where the size cannot be told from 0."""
+        return min(max(0.5 + self.excess / self.size, 0.0), 1.0) if self.known else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """√(var S + (rate − ½)²·var N)/N, to first order; NaN as the estimate."""
+        if not self.known:
+            return math.nan
+        away = self.estimate - 0.5
+        return math.hypot(self.excess_noise.deviation, away * self.size_noise.deviation) / self.size
+
+    @property
+    def rows_error(self) -> float:
+        """√(rate(1 − rate)/N): binomial, and an upper bound for values between 0 and 1."""
+        if not self.known:
+            return math.nan
+        return math.sqrt(self.estimate * (1 - self.estimate) / self.size)
+
+    @property
+    def note(self) -> str:
+        """Why nothing is known, where it is not."""
+        if self.known:
+            return ""
+        return (
+            f"the noise (± {self.size_noise.quantile(_USUAL):.3g} rows) hides how large the group "
+            "is: pay more, release fewer draws, or merge groups"
+        )
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """All rates that the noisy S and N do not exclude, within [0, 1].
+
+        For Gaussian noise Fieller's set: S − (rate − ½)N is normal around 0 whatever the size
+        (Fieller 1954). For Laplace noise S and N are each bounded at half the error.
+        """
+        check_confidence(confidence)
+        laplace = isinstance(self.excess_noise, LaplaceNoise)
+        low, high = (self._box if laplace else self._fieller)(confidence)
+        # A set beyond 0 or 1 is moved along with the estimate as well, lest it shrink to a point.
+        moved = self.estimate - (0.5 + self.excess / self.size) if self.known else 0.0
+        ends = 0.5 + low + min(moved, 0.0), 0.5 + high + max(moved, 0.0)
+        return _clipped(ends, 0.0, 1.0)
+
+    def _fieller(self, confidence: float) -> Interval:
+        z = float(ndtri((1 + confidence) / 2))
+        s, n = z * self.excess_noise.scale, z * self.size_noise.scale
+        # (S − rN)² ≤ s² + r²n²  ⇔  a r² − 2 b r + c ≤ 0
+        a, b, c = self.size**2 - n**2, self.excess * self.size, self.excess**2 - s**2
+        if a <= 0:  # the complement of an interval, or everything
+            return -0.5, 0.5
+        root = math.sqrt(max(b * b - a * c, 0.0))
+        return (b - root) / a, (b + root) / a
+
+    def _box(self, confidence: float) -> Interval:
+        each = (1 + confidence) / 2
+        s, n = self.excess_noise.quantile(each), self.size_noise.quantile(each)
+        fewest, most = max(self.size - n, 0.0), min(self.size + n, float(self.n_rows))
+        if fewest <= 0 or most <= 0:
+            return -0.5, 0.5
+        corners = [(self.excess + e) / size for e in (-s, s) for size in (fewest, most)]
+        return min(corners), max(corners)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Largest less least of several groups' rates.
+
+    Parameters
+    ----------
+    name : str
+    rates : tuple of Rate
+        One a group.
+    """
+
+    name: str
+    rates: tuple[Rate, ...]
+
+    @property
+    def estimate(self) -> float:
+        """Gap of the estimated rates; NaN where one is.  Noise can only widen it on average."""
+        values = [rate.estimate for rate in self.rates]
+        return float(np.max(values) - np.min(values))
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference between the two extreme groups, to first order."""
+        return self._error([rate.standard_error for rate in self.rates])
+
+    @property
+    def rows_error(self) -> float:
+        """Of the difference between the two extreme groups."""
+        return self._error([rate.rows_error for rate in self.rates])
+
+    @property
+    def note(self) -> str:
+        """Which groups are too small for the noise."""
+        hidden = [rate for rate in self.rates if not rate.known]
+        return f"{', '.join(r.name for r in hidden)}: {hidden[0].note}" if hidden else ""
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """From intervals of the rates that hold together (Bonferroni)."""
+        check_confidence(confidence)
+        each = 1 - (1 - confidence) / len(self.rates)
+        ends = [rate.interval(each) for rate in self.rates]
+        least = max(low for low, _ in ends) - min(high for _, high in ends)
+        return max(0.0, least), max(high for _, high in ends) - min(low for low, _ in ends)
+
+    def _error(self, errors: Sequence[float]) -> float:
+        values = [rate.estimate for rate in self.rates]
+        if any(map(math.isnan, values)):
+            return math.nan
+        return math.hypot(errors[int(np.argmax(values))], errors[int(np.argmin(values))])
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+
+
+def _clipped(ends: Interval, low: float, high: float) -> Interval:
+    return min(max(ends[0], low), high), min(max(ends[1], low), high)

@@ -1,0 +1,181 @@
+"""What a query may know before rows are read, and the rows that it reads afterwards."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.measures.evaluation import LinearTask, checked_rows
+from rashomon_explorer.rashomon_set import ReleasedSet
+
+FloatArray = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Baseline = int | tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """All that sensitivities may depend on.
+
+    Parameters
+    ----------
+    models : ReleasedSet
+        Draws that are paid for, hence public.
+    n_rows : int
+        Number of private rows; public under replace-one adjacency.
+    has_targets, has_groups : bool
+        Whether targets and groups are given.
+    categories : tuple
+        Groups that are told apart, declared and not learnt.
+    """
+
+    models: ReleasedSet
+    n_rows: int
+    has_targets: bool = False
+    has_groups: bool = False
+    categories: tuple[Any, ...] = ()
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        return self.models.n_draws
+
+    @cached_property
+    def split(self) -> tuple[FloatArray, FloatArray]:
+        """Slopes (n_draws, outputs, n_features) and intercepts (n_draws, outputs)."""
+        models = self.models
+        each = models.coef.reshape(models.n_draws, models.outputs, -1)
+        return each[..., :-1], each[..., -1]
+
+    def reach(self) -> FloatArray:
+        """Largest |x·w + b| (n_draws,) over rows of the allowed norm, for models of one score."""
+        slopes, intercepts = self.split
+        norms = np.linalg.norm(slopes[:, 0], axis=1)
+        return np.asarray(self.models.row_norm * norms + np.abs(intercepts[:, 0]))
+
+    def apart(self, other: int) -> FloatArray:
+        """Largest difference (n_draws,) of a linear score from that of another model.
+
+        |x·(w − w') + b − b'| ≤ B‖w − w'‖ + |b − b'|, attained by some row. One score only.
+        """
+        slopes, intercepts = self.split
+        norms = np.linalg.norm(slopes[:, 0] - slopes[other, 0], axis=1)
+        gaps = np.abs(intercepts[:, 0] - intercepts[other, 0])
+        return np.asarray(self.models.row_norm * norms + gaps)
+
+    def widest(self) -> float:
+        """Largest difference of linear scores between any two models."""
+        return float(max(self.apart(other).max() for other in range(self.n_draws)))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Private rows as the queries read them.  Curator: not private.
+
+    Parameters
+    ----------
+    public : Public
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,), optional
+        Targets as given, those of a regression clipped to the declared bounds.
+    groups : ndarray of int, shape (n_rows,), optional
+        Place of each row's group among the categories, −1 for any other.
+    """
+
+    public: Public
+    X: FloatArray
+    y: NDArray[Any] | None
+    groups: Codes | None
+
+    @classmethod
+    def read(
+        cls, public: Public, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
+    ) -> "Rows":
+        """Read the rows, one by one bounded as the models' are.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite, or a label is not one of the models' classes.
+        """
+        rows = np.asarray(X, dtype=float)
+        if not np.isfinite(rows).all():
+            raise ValueError("X holds NaN or infinity: remove or impute such rows first")
+        targets = None if y is None else np.asarray(y)
+        if targets is not None:
+            checked_rows(public.models, rows, targets)
+            if public.models.task == "regression":
+                targets = np.clip(targets.astype(float), *public.models.target_bounds)
+        codes = None if groups is None else _codes(groups, public.categories)
+        return cls(public, rows, targets, codes)
+
+    @classmethod
+    def nobodys(cls, public: Public) -> "Rows":
+        """As many rows of zeros, of one class and no group, made of public numbers alone."""
+        models, n = public.models, public.n_rows
+        target = models.target_bounds[0] if models.task == "regression" else [*models.classes, 0][0]
+        targets = np.full(n, target) if public.has_targets else None
+        codes = np.full(n, -1, dtype=np.intp) if public.has_groups else None
+        return cls(public, np.zeros((n, len(models.feature_names) - 1)), targets, codes)
+
+    @property
+    def models(self) -> ReleasedSet:
+        """Draws."""
+        return self.public.models
+
+    @cached_property
+    def labels(self) -> NDArray[np.int_]:
+        """Labels (n_draws, n_rows) by every model."""
+        return self.models.labels(self.X)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Predictions (n_draws, n_rows[, n_classes]) by every model."""
+        return self.models.scores(self.X)
+
+    @property
+    def codes(self) -> FloatArray:
+        """Codes 0, 1, … (n_rows,) of the targets' classes."""
+        return checked_rows(self.models, self.X, self._targets)[1]
+
+    def task(self, loss: str | None = None) -> LinearTask:
+        """Rows and targets in the units of a loss."""
+        return LinearTask.of(self.models, self.X, self._targets, loss)
+
+    def reference(self, baseline: Baseline) -> int | NDArray[Any]:
+        """Labels (n_rows,) of a public model, or the place of a draw."""
+        if isinstance(baseline, tuple):
+            return one_model(self.models, baseline).labels(self.X)[0]
+        return baseline
+
+    @property
+    def _targets(self) -> NDArray[Any]:
+        if self.y is None:
+            raise ValueError("this query needs y")
+        return self.y
+
+
+def one_model(models: ReleasedSet, coef: tuple[float, ...]) -> ReleasedSet:
+    """Set of one public model in the place of the draws.
+
+    Raises
+    ------
+    ValueError
+        If it has another number of coefficients than the draws.
+    """
+    if len(coef) != models.coef.shape[1]:
+        raise ValueError(
+            f"baseline must be the place of a draw or {models.coef.shape[1]} coefficients, the "
+            f"intercept last, got {len(coef)}"
+        )
+    return replace(models, coef=np.array([coef], dtype=float))
+
+
+def _codes(groups: ArrayLike, categories: tuple[Any, ...]) -> Codes:
+    values = np.asarray(groups, dtype=object)
+    codes = np.full(len(values), -1, dtype=np.intp)
+    for place, category in enumerate(categories):
+        codes[np.array([value == category for value in values], dtype=bool)] = place
+    return codes

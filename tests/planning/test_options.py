@@ -1,0 +1,101 @@
+"""Ways to spend a budget: each true to its plan, sorted, and a front that none beats."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.planning import Option, pareto_table, plan, plan_options
+from rashomon_explorer.planning.options import OPTIONS
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import ExactSampler
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.target import GibbsTarget
+
+ROWS: dict[str, Any] = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+ASKED: dict[str, Any] = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "n_draws": 20}
+
+
+def by_name(**asked: Any) -> dict[str, Option]:
+    return {option.name: option for option in plan_options(**{**ASKED, **asked})}
+
+
+def test_every_option_stays_within_the_budget_and_says_why() -> None:
+    for ridge in (0.0, 0.1):
+        for option in plan_options(**ASKED, ridge=ridge):
+            assert option.why
+            if option.applies:
+                assert option.guarantee is not None
+                assert option.guarantee.epsilon(1e-6) <= 4.0 * (1 + 1e-12)
+                assert 0 <= option.hit_rate <= 1
+            else:
+                assert option.guarantee is None
+    assert {option.name for option in plan_options(**ASKED)} == set(OPTIONS)
+
+
+def test_the_best_comes_first_and_what_shows_the_whole_set_before_what_does_not() -> None:
+    options = plan_options(**ASKED, ridge=0.1)
+    assert [option.name for option in options[:2]] == ["exact_best", "exact"]
+    assert options[0].hit_rate > options[1].hit_rate
+    assert not options[2].uniform
+    assert not options[-1].applies or all(option.applies for option in options)
+
+
+def test_without_ridge_or_delta_less_applies() -> None:
+    assert not by_name()["narrowed"].applies
+    assert "ridge" in by_name()["exact_best"].why
+    pure = by_name(delta=0.0, ridge=0.1)
+    assert not pure["path_average"].applies and "delta" in pure["path_average"].why
+    assert not by_name(loss="hinge")["path_average"].applies
+    assert pure["exact"].beta == plan(**{**ASKED, "delta": 0.0}).beta
+
+
+def test_nothing_is_promised_of_a_set_without_width() -> None:
+    assert all(option.hit_rate == 0 for option in plan_options(**{**ASKED, "psi": 0.0}))
+
+
+def test_the_front_is_what_no_other_row_beats() -> None:
+    table = pareto_table(**ROWS, ridge=0.1, delta=1e-6, epsilons=[1.0, 4.0], n_draws=[1, 10])
+    assert len(table) == 4 * len(OPTIONS)
+    for _, row in table.iterrows():
+        beaten = (
+            (table.epsilon <= row.epsilon)
+            & (table.n_draws >= row.n_draws)
+            & (table.hit_rate >= row.hit_rate)
+            & (table.uniform >= row.uniform)
+            & (
+                (table.epsilon < row.epsilon)
+                | (table.n_draws > row.n_draws)
+                | (table.hit_rate > row.hit_rate)
+                | (table.uniform > row.uniform)
+            )
+        )
+        assert row.front == (not beaten.any())
+    # With ridge, bounded range alone is beaten everywhere.
+    assert not table[table.option == "exact"].front.any()
+    np.testing.assert_allclose(table.hits, table.n_draws * table.hit_rate)
+
+
+@pytest.mark.parametrize("name", ["exact", "exact_best", "unthresholded"])
+def test_exact_draws_keep_what_their_option_promises(name: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3)) / 3
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
+    problem = Problem(X, y, radius=4.0, row_norm=1.0, ridge=0.1)
+    sizes = {"n": 3000, "p": problem.p, "psi": 0.02, "radius": 4.0, "row_norm": problem.row_bound}
+    found = plan_options(**sizes, ridge=0.1, epsilon=6.0, delta=1e-6, n_draws=2)
+    option = next(option for option in found if option.name == name)
+    psi = 0.0 if name == "unthresholded" else 0.02
+    draws = collect(ExactSampler(), GibbsTarget(problem, option.beta, psi), 400, rng)
+    excess = draws.losses - problem.minimum.value
+    assert np.mean(excess <= 0.02) >= option.hit_rate - 3 * math.sqrt(0.25 / 400)
+    assert excess.mean() <= option.excess * 1.1
+    assert option.hit_rate > 0.1
+
+
+def test_bad_numbers_are_refused_as_in_a_plan() -> None:
+    with pytest.raises(ValueError, match="epsilon must be"):
+        plan_options(**{**ASKED, "epsilon": -1.0})
+    with pytest.raises(ValueError, match="radius must be"):
+        pareto_table(**{**ROWS, "radius": 0.0})

@@ -1,0 +1,86 @@
+"""Small sets of public models, and records at the ends of what is allowed."""
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rashomon_explorer.planning import plan
+from rashomon_explorer.privacy import pure
+from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.release.query import Query
+from rashomon_explorer.release.table import Public, Rows
+
+B = 1.5
+CATEGORIES = ("a", "b")
+
+
+def models_of(link="logistic", coef=None, n_draws=3, n_features=2, seed=0):
+    """Draws that are far apart or as given; three classes for softmax."""
+    outputs = 2 if link == "softmax" else 1
+    if coef is None:
+        coef = np.random.default_rng(seed).normal(size=(n_draws, outputs * (n_features + 1)))
+    loss = {"logistic": "logistic", "softmax": "softmax", "identity": "squared"}.get(link, "hinge")
+    bought = plan(10, 3, 0.05, loss="logistic", radius=4.0, row_norm=B, epsilon=1.0)
+    return ReleasedSet(
+        coef=np.asarray(coef, dtype=float),
+        feature_names=(*(f"x{i}" for i in range(n_features)), "intercept"),
+        link=link,
+        row_norm=B,
+        target_bounds=(-2.0, 4.0),
+        classes={"softmax": (0, 1, 2), "identity": ()}.get(link, (0, 1)),
+        plan=replace(bought, loss=loss),
+        guarantee=pure(1.0),
+    )
+
+
+def records_of(models, seed=1):
+    """Records (x, y, group): along and across the models and their differences, and at random."""
+    width = len(models.feature_names)
+    slopes = models.coef.reshape(-1, width)[:, :-1]
+    ways = list(slopes) + [a - b for a, b in itertools.combinations(slopes, 2)]
+    ends = [sign * B * w / np.linalg.norm(w) for w in ways if w.any() for sign in (1, -1)]
+    rng = np.random.default_rng(seed)
+    ends += list(B * np.eye(width - 1)) + list(-B * np.eye(width - 1))
+    points = [*ends, np.zeros(width - 1), *(4 * rng.normal(size=(3, width - 1)))]
+    targets = [-2.0, 4.0, 9.0] if models.task == "regression" else list(models.classes)
+    groups = ("a", "b", "other")
+    return [
+        (x, y, groups[(i + k) % 3]) for i, x in enumerate(points) for k, y in enumerate(targets)
+    ]
+
+
+def table_of(records):
+    """Columns of records."""
+    return tuple(map(np.array, zip(*records, strict=True)))
+
+
+@dataclass
+class Change:
+    """Largest changes seen, as shares of the declared sensitivity."""
+
+    l1: float = 0.0
+    l2: float = 0.0
+
+
+def largest_changes(queries: list[Query], models, n_rows, n_rests=1, seed=2) -> dict[str, Change]:
+    """Replace one record by every other, for some choices of the remaining ones."""
+    records = records_of(models)
+    public = Public(models, n_rows, True, True, CATEGORIES)
+    for query in queries:
+        query.check(public)
+    seen = {query.name: Change() for query in queries}
+    rng = np.random.default_rng(seed)
+    for _ in range(n_rests):
+        rest = [records[i] for i in rng.integers(len(records), size=n_rows - 1)]
+        rows = [Rows.read(public, *table_of([record, *rest])) for record in records]
+        for query in queries:
+            _grow(seen[query.name], query, public, np.array([query.compute(r) for r in rows]))
+    return seen
+
+
+def _grow(change, query, public, values):
+    declared = query.sensitivity(public)
+    apart = np.abs(values[:, None] - values[None])
+    change.l1 = max(change.l1, apart.sum(axis=2).max() / declared.l1)
+    change.l2 = max(change.l2, np.sqrt((apart**2).sum(axis=2)).max() / declared.l2)

@@ -1,0 +1,179 @@
+"""Error bars that hold: intervals of noisy numbers cover, as often as they say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.release.budget import Budget, price
+from rashomon_explorer.release.catalogue import get_queries
+from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
+from rashomon_explorer.release.query import Sensitivity
+from rashomon_explorer.release.statistic import Gap, Measured, Rate
+
+RUNS = 4_000
+NOISES = (GaussianNoise(0.05), LaplaceNoise(0.05))
+# Three standard deviations of a share of 4,000 runs.
+SLACK = 3 * math.sqrt(0.9 * 0.1 / RUNS)
+
+
+def _covered(truth, make, confidence=0.9):
+    rng = np.random.default_rng(0)
+    ends = [make(rng).interval(confidence) for _ in range(RUNS)]
+    return np.mean([low <= truth <= high for low, high in ends])
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.law)
+@pytest.mark.parametrize("truth", [0.5, 0.02, 0.0])
+def test_intervals_of_measured_numbers_cover(noise, truth):
+    def make(rng):
+        noisy = float(on_grid(truth + noise.draw(rng, 1), noise)[0])
+        return Measured("share", noisy, noise, 0.0, 1.0)
+
+    share = _covered(truth, make)
+    assert share >= 0.9 - SLACK
+    if truth == 0.5:
+        assert share <= 0.9 + SLACK
+
+
+def test_no_interval_shrinks_to_a_point_at_the_end_of_the_range():
+    noise = GaussianNoise(0.05)
+    low, high = Measured("share", -0.4, noise, 0.0, 1.0).interval()
+    assert low == 0.0 and high == pytest.approx(noise.quantile(0.95))
+    low, high = Rate("rate", 90.0, 100.0, GaussianNoise(4.0), GaussianNoise(4.0), 500).interval()
+    assert low < 0.95 and high == 1.0
+
+
+def test_half_the_noise_in_the_interval_is_caught():
+    def make(rng):
+        return Measured("share", 0.5 + rng.normal(scale=0.1), GaussianNoise(0.05), 0.0, 1.0)
+
+    assert _covered(0.5, make) < 0.7
+
+
+@pytest.mark.parametrize("noise", [GaussianNoise(4.0), LaplaceNoise(4.0)], ids=lambda n: n.law)
+@pytest.mark.parametrize(("size", "rate"), [(400, 0.3), (30, 0.9), (5, 0.2), (0, 0.5)])
+def test_intervals_of_rates_cover_also_in_tiny_groups(noise, size, rate):
+    def make(rng):
+        excess, rows = np.array([(rate - 0.5) * size, size]) + noise.draw(rng, 2)
+        return Rate("rate", excess, rows, noise, noise, n_rows=1000)
+
+    share = _covered(rate, make)
+    assert share >= 0.9 - SLACK
+    if size == 400 and isinstance(noise, GaussianNoise):
+        assert share <= 0.9 + SLACK
+
+
+def test_a_group_that_noise_hides_is_not_known():
+    noise = GaussianNoise(10.0)
+    rate = Rate("few", 4.0, 12.0, noise, noise, n_rows=1000)
+    assert math.isnan(rate.estimate) and math.isnan(rate.standard_error)
+    assert rate.interval() == (0.0, 1.0)
+    assert "hides how large the group is" in rate.note
+    gap = Gap("gap", (rate, Rate("many", 0.0, 800.0, noise, noise, n_rows=1000)))
+    assert math.isnan(gap.estimate) and "few" in gap.note
+    assert gap.interval()[0] == 0.0
+
+
+def test_intervals_of_gaps_cover():
+    noise, rates, sizes = GaussianNoise(4.0), (0.3, 0.45), (200, 60)
+
+    def make(rng):
+        return Gap(
+            "gap",
+            tuple(
+                Rate(
+                    "rate", *(np.array([(r - 0.5) * n, n]) + noise.draw(rng, 2)), noise, noise, 500
+                )
+                for r, n in zip(rates, sizes, strict=True)
+            ),
+        )
+
+    assert _covered(0.15, make) >= 0.9
+
+
+def test_standard_error_of_a_rate_is_what_simulation_says():
+    noise, rng = GaussianNoise(4.0), np.random.default_rng(1)
+    rates = [
+        Rate("rate", *(np.array([-60.0, 300.0]) + noise.draw(rng, 2)), noise, noise, 1000)
+        for _ in range(RUNS)
+    ]
+    spread = np.std([rate.estimate for rate in rates])
+    assert np.mean([rate.standard_error for rate in rates]) == pytest.approx(spread, rel=0.05)
+
+
+def test_rows_error_is_binomial_for_shares_and_an_upper_bound_for_other_means():
+    share = Measured("share", 0.2, GaussianNoise(1e-9), 0.0, 1.0, n_mean=100)
+    assert share.rows_error == pytest.approx(math.sqrt(0.2 * 0.8 / 100))
+    terms = np.random.default_rng(0).beta(2, 8, size=100_000)
+    mean = Measured("mean", terms.mean(), GaussianNoise(1e-9), 0.0, 1.0, n_mean=100)
+    assert terms.std() / 10 < mean.rows_error
+    assert math.isnan(Measured("max", 0.2, GaussianNoise(0.1), 0.0, 1.0).rows_error)
+
+
+def test_noise_lies_on_a_public_grid_finer_than_it_matters():
+    noise = GaussianNoise(0.003)
+    values = on_grid(np.random.default_rng(0).normal(size=100), noise)
+    steps = values * 2.0**19
+    assert np.array_equal(steps, np.round(steps))
+
+
+NAMES = ("ambiguity", "losses")
+SENSITIVITIES = [Sensitivity(0.01, 0.01), Sensitivity(0.3, 0.1)]
+
+
+def _price(budget, weights=None, ledger=False):
+    return price(get_queries(NAMES), SENSITIVITIES, budget, weights, ledger=ledger)
+
+
+def test_gaussian_prices_add_up_to_the_budget():
+    priced, guarantee = _price(Budget(epsilon=1.0, delta=1e-6), {"ambiguity": 1, "losses": 3})
+    mus = [s.l2 / p.noise.scale for s, p in zip(SENSITIVITIES, priced, strict=True)]
+    assert math.hypot(*mus) <= guarantee.mu
+    assert math.hypot(*mus) == pytest.approx(guarantee.mu)
+    assert mus[1] ** 2 == pytest.approx(3 * mus[0] ** 2)
+    assert guarantee.epsilon(1e-6) <= 1.0
+    assert guarantee.epsilon(1e-6) == pytest.approx(1.0)
+
+
+def test_laplace_prices_add_up_to_the_budget():
+    priced, guarantee = _price(Budget(epsilon=1.0))
+    epsilons = [s.l1 / p.noise.scale for s, p in zip(SENSITIVITIES, priced, strict=True)]
+    assert sum(epsilons) <= guarantee.pure_epsilon == 1.0
+    assert sum(epsilons) == pytest.approx(1.0)
+
+
+def test_a_ledger_counts_zcdp_and_is_paid_in_it():
+    _, guarantee = _price(Budget(epsilon=1.0, delta=1e-6), ledger=True)
+    from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+
+    assert zcdp_epsilon(guarantee.rho, 1e-6) == pytest.approx(1.0)
+
+
+def test_wanted_errors_set_the_price():
+    priced, guarantee = _price(Budget(standard_error={"ambiguity": 0.02, "losses": 0.1}))
+    assert [p.noise.deviation for p in priced] == pytest.approx([0.02, 0.1])
+    assert guarantee.mu == pytest.approx(math.hypot(0.5, 1.0))
+    assert [p.share for p in priced] == pytest.approx([0.2, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "exactly one"),
+        ({"epsilon": 1.0, "rho": 1.0}, "exactly one"),
+        ({"epsilon": -1.0}, "epsilon must be finite and > 0"),
+        ({"mu": math.inf}, "mu must be finite"),
+        ({"epsilon": 1.0, "delta": 1.0}, "delta must be in"),
+        ({"mu": 1.0, "delta": 1e-6}, "delta belongs to epsilon"),
+    ],
+)
+def test_what_is_no_budget_is_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        Budget(**settings)
+
+
+@pytest.mark.parametrize("weights", [{"ambiguity": 1.0}, {"ambiguity": 1.0, "losses": 0.0}])
+def test_weights_are_positive_and_of_the_queries(weights):
+    with pytest.raises(ValueError, match="weights must"):
+        _price(Budget(mu=1.0), weights)

@@ -1,0 +1,355 @@
+"""A release: charged before rows are read, never exact, and refused in words that help."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonSet
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    CuratorOnlyError,
+    FitError,
+    PrivacyLeakWarning,
+)
+from rashomon_explorer.leaks import ONE_BY_ONE, mark
+from rashomon_explorer.measures import ambiguity, score_std
+from rashomon_explorer.plots import plot_released
+from rashomon_explorer.release import (
+    REFUSED,
+    Excess,
+    GroupGaps,
+    LossDifferences,
+    Losses,
+    MultiplicityQuery,
+    SoftHits,
+    plan_release,
+    release,
+)
+from rashomon_explorer.release.table import Public, Rows
+from tests.release.cases import models_of, records_of, table_of
+
+MODELS = models_of()
+RNG = np.random.default_rng(0)
+N = 4_000
+X = RNG.uniform(-1, 1, (N, 2))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=N) > 0).astype(int)
+GROUPS = np.where(X[:, 1] + 0.3 * RNG.normal(size=N) > 0, "a", "b")
+EVERYTHING = ("ambiguity", "discrepancy", "range_width", "losses", "reliance", "selection_gap")
+
+
+class Unreadable:
+    """A table whose shape is known and whose values may not be looked at."""
+
+    shape = X.shape
+
+    def __array__(self, *_, **__):
+        raise AssertionError("rows were read")
+
+
+def _released(queries=EVERYTHING, models=MODELS, y=Y, **settings):
+    settings = {"epsilon": 1.0, "delta": 1e-6, "ledger": None, **settings}
+    settings = {"groups": GROUPS, "categories": ("a", "b"), **settings}
+    return release(models, settings.pop("X", X), y, queries=queries, **settings)
+
+
+def test_numbers_are_near_the_exact_ones_and_never_equal_to_them():
+    exact = ambiguity(MODELS.labels(X))
+    found = [_released(["ambiguity"])["ambiguity"] for _ in range(20)]
+    assert all(number.noisy != exact for number in found)
+    assert np.mean([number.noisy for number in found]) == pytest.approx(exact, abs=0.002)
+    assert 0 < found[0].standard_error < 0.002
+
+
+def test_all_queries_at_once():
+    models = models_of()
+    queries = [
+        *EVERYTHING,
+        Losses("least"),
+        GroupGaps("true_positive", over="mean"),
+        MultiplicityQuery("delta_ambiguity", tolerance=0.1),
+        Excess(radius=4.0),
+        SoftHits(width=0.05, radius=4.0, psi=0.5),
+    ]
+    released = _released(queries, models)
+    table = released.table(0.9)
+    assert (table["low"] <= table["estimate"]).all() and (table["estimate"] <= table["high"]).all()
+    assert table.groupby("query")["price_share"].first().sum() == pytest.approx(1.0)
+    assert "noise hides" in released["inner hit rate"].note
+    wide = _released([SoftHits(width=0.5, radius=4.0, psi=0.5)], epsilon=50.0)
+    assert wide["inner hit rate"].estimate < wide["outer hit rate"].estimate
+    assert wide["inner hit rate"].note == "the exact hit rate is at least this"
+
+
+def test_a_release_is_charged_and_committed(tmp_path):
+    path = tmp_path / "rows.ledger"
+    ledger = Ledger.create(path, epsilon=2.0, delta=1e-6)
+    released = _released(ledger=str(path))
+    (entry,) = ledger.entries()
+    assert released.charge == entry.id and entry.state == "committed"
+    assert ledger.spent() == pytest.approx(1.0)
+    assert set(entry.parameters["queries"]) == set(EVERYTHING)
+    assert released.price.startswith("ε = ")
+    again = _released(ledger=ledger, epsilon=0.5, delta=1e-6)
+    assert again.charge == 2 and ledger.spent() < 1.5
+
+
+def test_past_the_budget_nothing_is_read(tmp_path):
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=0.5, delta=1e-6)
+    with pytest.raises(BudgetExceededError):
+        _released(X=Unreadable(), ledger=ledger)
+    assert ledger.entries() == []
+    # The control: with a budget that suffices the rows are read, after the charge.
+    rich = Ledger.create(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
+    with pytest.raises(FitError) as caught:
+        _released(X=Unreadable(), ledger=rich)
+    assert "rows were read" in caught.value.detail
+    assert [entry.state for entry in rich.entries()] == ["started"]
+    assert rich.spent() == pytest.approx(1.0)
+
+
+def test_what_fails_after_the_start_is_spent(tmp_path):
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    broken = X.copy()
+    broken[7, 0] = np.nan
+    with pytest.raises(FitError) as caught:
+        _released(X=broken, ledger=ledger)
+    assert "NaN" in caught.value.detail and caught.value.__context__ is None
+    assert str(caught.value) == str(FitError())
+    assert ledger.spent() == pytest.approx(1.0)
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+    with pytest.raises(ValueError, match="X holds NaN"):
+        _released(X=broken, ledger=None)
+
+
+def test_a_private_baseline_is_excluded_by_the_assumptions():
+    """A minimiser given as a public model would be read off the rows for nothing."""
+    given = MultiplicityQuery("ambiguity", baseline=(0.0,) * MODELS.coef.shape[1])
+    told = _released(queries=[given], ledger=None).guarantee.assumptions
+    assert any("baseline's coefficients are public: not the minimiser" in said for said in told)
+    draw = _released(queries=[MultiplicityQuery("ambiguity")], ledger=None).guarantee.assumptions
+    assert not any("baseline" in said for said in draw)
+    assert any("the release returned" in said and "curator" in said for said in draw)
+
+
+def test_what_is_wrong_in_public_costs_nothing(tmp_path):
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
+    for settings in (
+        {"queries": ["hit_rate"]},
+        {"queries": ["ambiguity", "ambiguity"]},
+        {"y": Y[:-1]},
+        {"groups": None, "categories": (), "queries": ["selection_gap"]},
+        {"epsilon": None},
+    ):
+        with pytest.raises(ValueError):
+            _released(**{"X": Unreadable(), "ledger": ledger, **settings})
+    assert ledger.entries() == []
+
+
+def test_laplace_noise_is_pure():
+    released = _released(delta=0.0)
+    assert released.guarantee.pure_epsilon == 1.0
+    assert released.price == "ε = 1"
+    assert "Laplace" in released.to_dict()["answers"][0]["noise"]
+
+
+def test_a_seed_makes_it_reproducible_and_says_so():
+    first, second, third = (_released(random_state=seed) for seed in (1, 1, 2))
+    assert str(first) == str(second) != str(third)
+    assert first.guarantee.reproducible and not _released().guarantee.reproducible
+
+
+def test_a_release_reads_as_table_text_json_and_figure():
+    released = _released()
+    plain = json.loads(json.dumps(released.to_dict(), allow_nan=False))
+    assert plain["n_rows"] == N and len(plain["answers"]) == len(EVERYTHING)
+    assert "noisy" not in json.dumps(plain)
+    assert "ambiguity" in str(released) and "GDP" in str(released)
+    figure = plot_released(released)
+    assert figure.layout.meta["view"] == "release"
+    assert "released: paid with ε" in figure.layout.shapes[0].label.text
+    with pytest.raises(TypeError, match="needs a Released"):
+        plot_released(MODELS)
+    with pytest.raises(KeyError, match="no released number"):
+        released["ambiguty"]
+
+
+def test_small_groups_are_nan_with_a_reason():
+    groups = np.where(np.arange(N) < 2, "rare", GROUPS)
+    released = _released(
+        ["mean_selection_gap"], groups=groups, categories=("a", "b", "rare"), random_state=0
+    )
+    rare = released["selection rate in rare"]
+    assert math.isnan(rare.estimate) and rare.interval() == (0.0, 1.0)
+    assert "too" in rare.note or "hides" in rare.note
+    assert released.to_dict()["answers"][0]["values"][2]["estimate"] is None
+    assert not math.isnan(released["selection rate in a"].estimate)
+
+
+def test_group_gaps_find_the_gap():
+    labels = MODELS.labels(X)
+    rates = [labels[1][group == GROUPS].mean() for group in ("a", "b")]
+    released = _released(["selection_gap"], epsilon=50.0, random_state=0)
+    gap = released["selection rate gap of draw 1"]
+    assert gap.estimate == pytest.approx(abs(rates[0] - rates[1]), abs=0.01)
+    low, high = gap.interval()
+    assert low <= abs(rates[0] - rates[1]) <= high
+
+
+@pytest.mark.parametrize("link", ["sign", "softmax", "identity"])
+def test_other_links(link):
+    models = models_of(link)
+    rows, targets, groups = table_of(records_of(models))
+    queries = ["range_width", "losses", "reliance"]
+    released = release(
+        models, rows, targets, groups, categories=("a", "b"), queries=queries, mu=1.0, ledger=None
+    )
+    assert len(released.statistics) == 1 + 3 + 2
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_useful_bound_is_refused_with_a_reason(name):
+    with pytest.raises(ValueError, match=rf"{name} is not released: .*\. Ask for "):
+        _released([name])
+
+
+def test_models_without_a_guarantee_are_refused():
+    fit = RashomonClassifier(sampler="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
+    with pytest.raises(CuratorOnlyError, match="cannot be released"):
+        _released(models=fit.fit(X, Y).rashomon_set_)
+    theirs = RashomonSet.from_predictions(np.tile(Y, (2, 1)), Y)
+    with pytest.raises(TypeError, match="needs private draws"):
+        _released(models=theirs)
+
+
+def test_a_curators_set_is_taken_for_its_draws():
+    fit = RashomonClassifier(n_draws=3, row_norm=1.5, random_state=0).fit(X, Y)
+    assert _released(["ambiguity"], models=fit.rashomon_set_).n_draws == 3
+
+
+def test_rows_that_were_made_with_what_was_learnt_are_refused():
+    with pytest.raises(CuratorOnlyError, match="bounds were learnt"):
+        _released(X=mark(X.copy(), "bounds were learnt"))
+
+
+def test_frames_series_and_text_labels_are_taken():
+    models = replace(MODELS, classes=("no", "yes"))
+    frame = pd.DataFrame(X, columns=["x0", "x1"])
+    y = pd.Series(np.where(Y == 1, "yes", "no"))
+    released = _released(["losses", "base_rates"], models, X=frame, y=y)
+    assert released["share of yes"].estimate == pytest.approx(Y.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"queries": ["ambiguty"]}, "a query must be one of"),
+        ({"queries": []}, "got none"),
+        ({"queries": ["delta_ambiguity"]}, "needs options"),
+        ({"queries": [MultiplicityQuery("ambiguity", baseline=9)]}, "baseline must be a draw"),
+        ({"queries": [MultiplicityQuery("ambiguity", baseline=(1.0,))]}, "3 coefficients"),
+        ({"queries": [MultiplicityQuery("pattern_count")]}, "measure must be one of"),
+        ({"queries": ["losses"], "y": None}, "losses needs y="),
+        ({"queries": [Losses("median")]}, "over must be one of"),
+        ({"queries": [GroupGaps(over="largest")]}, "difference of ratios"),
+        ({"queries": [SoftHits(width=0.0, radius=4.0)]}, "width must be finite and > 0"),
+        ({"categories": ("a", "a")}, "declare every group once"),
+        ({"categories": ()}, "declare every group once"),
+        ({"X": X[:, :1]}, r"X must have shape \(n_rows, 2\)"),
+        ({"models": models_of(n_draws=1), "queries": ["ambiguity"]}, "at least 2 draws"),
+        ({"models": models_of("sign"), "queries": ["rashomon_capacity"]}, "sign link"),
+        ({"models": models_of("identity"), "queries": ["ambiguity"]}, "models for classification"),
+    ],
+)
+def test_bad_input_is_refused_in_words(settings, words):
+    with pytest.raises(ValueError, match=words):
+        _released(**settings)
+
+
+def test_a_plan_says_beforehand_what_the_release_will_have():
+    settings = {"queries": EVERYTHING, "epsilon": 1.0, "delta": 1e-6}
+    planned = plan_release(MODELS, N, categories=("a", "b"), ledger=False, **settings)
+    released = _released()
+    assert planned.guarantee.mu == released.guarantee.mu
+    noise = planned.table()["standard_error"]
+    assert noise["ambiguity"] == released["ambiguity"].standard_error
+    with pytest.raises(ValueError, match="n_rows must be a whole number"):
+        plan_release(MODELS, 0, **settings)
+
+
+def test_a_baseline_is_a_place_or_coefficients():
+    assert MultiplicityQuery("ambiguity", [1, 2, 3]).baseline == (1.0, 2.0, 3.0)
+    with pytest.raises(TypeError, match="baseline must be the place"):
+        MultiplicityQuery("ambiguity", baseline="best")
+
+
+def test_a_public_model_may_be_the_baseline():
+    constant = (0.0, 0.0, -1.0)  # labels every row 0
+    query = MultiplicityQuery("ambiguity", baseline=constant)
+    found = _released([query], models_of(n_draws=1), epsilon=50.0)["ambiguity"]
+    assert found.estimate == pytest.approx(models_of(n_draws=1).labels(X).mean(), abs=0.01)
+    assert query.definition.endswith("a public model")
+
+
+@pytest.mark.parametrize("query", ["score_std", "score_variance", "range_width", "reliance"])
+def test_what_no_record_moves_says_nothing_of_the_rows_in_its_last_bits(query):
+    """Draws that coincide have a standard deviation of 0, and of 1e-17 in doubles."""
+    same = models_of(coef=np.repeat([[0.7, -0.3, 0.1]], 3, axis=0))
+    models = same if query != "reliance" else models_of(coef=np.zeros((3, 3)))
+    rng = np.random.default_rng(0)
+    tables = [(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)) for _ in range(4)]
+    answers = {
+        tuple(one.noisy for one in release(models, *table, queries=[query], rho=0.1, ledger=None))
+        for table in tables
+    }
+    assert len(answers) == 1
+    assert np.abs([*answers]).max() < 1e-12
+
+
+def test_the_last_bits_would_tell():
+    """The control: the exact value in doubles does depend on the rows."""
+    models = models_of(coef=np.repeat([[0.7, -0.3, 0.1]], 3, axis=0))
+    rng = np.random.default_rng(0)
+    seen = {float(score_std(models.scores(rng.normal(size=(50, 2)))).mean()) for _ in range(4)}
+    assert len(seen) > 1
+
+
+def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
+    """Two draws 2⁻²⁰ apart, rows of norm 1e-6: in doubles the answer moves tenfold."""
+    coef = np.array([[1.0, 0.5, 0.2], [1.0 + 2.0**-20, 0.5, 0.2]])
+    models = replace(models_of(coef=coef), row_norm=1e-6)
+    public, query = Public(models, 100_000, True), LossDifferences()
+    rng = np.random.default_rng(0)
+    rows, y = 1e-6 * rng.normal(size=(100_000, 2)), rng.integers(0, 2, 100_000)
+    exact = query.compute(Rows.read(public, rows, y, None))
+    moved = 0.0
+    for place in range(4):
+        other = y.copy()
+        other[place] = 1 - y[place]
+        now = query.compute(Rows.read(public, rows, other, None))
+        moved = max(moved, float(np.abs(now - exact).max()))
+    assert moved > 3 * query.sensitivity(public).l2
+    with pytest.raises(ValueError, match="near which rounding moves it too"):
+        release(models, Unreadable(), queries=["range_width"], rho=0.1, ledger=None)
+    with pytest.raises(ValueError, match="near which rounding moves it too"):
+        plan_release(models, 100_000, queries=["loss_differences"], rho=0.1)
+
+
+def test_rows_that_are_known_to_hold_what_was_learnt_are_refused_after_the_charge(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(PrivacyLeakWarning):
+        learnt = np.array(PublicBoundsScaler(bounds="learn").fit_transform(X))
+    models = RashomonClassifier(n_draws=2, epsilon=50.0, classes=[0, 1]).fit(X / 9, y)
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    asked = {"queries": ["ambiguity"], "epsilon": 1.0}
+    public = models.rashomon_set_.release()
+    with pytest.raises(CuratorOnlyError, match="learnt"):
+        release(public, learnt, y, ledger=None, **asked)
+    with pytest.raises(FitError) as caught:
+        release(public, learnt, y, ledger=ledger, **asked)
+    assert "learnt" in caught.value.detail and ledger.spent() == 1.0
+    assert ONE_BY_ONE in release(public, X / 9, ledger=None, **asked).guarantee.assumptions

@@ -1,0 +1,182 @@
+"""No neighbour moves a query by more than it declares, and where tight some pair does."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.release import (
+    QUERIES,
+    Accuracies,
+    Excess,
+    GroupGaps,
+    Losses,
+    MultiplicityQuery,
+    Reliance,
+    SoftHits,
+    get_query,
+)
+from rashomon_explorer.release.multiplicity import score_width
+from rashomon_explorer.release.query import Sensitivity
+from rashomon_explorer.release.table import Public, Rows
+from tests.release.cases import B, largest_changes, models_of
+
+REGRESSION = (
+    "range_width",
+    "score_variance",
+    "score_std",
+    "losses",
+    "mean_loss",
+    "least_loss",
+    "largest_loss",
+    "loss_differences",
+    "reliance",
+    "group_sizes",
+    "clipped_share",
+)
+LINKS = {"logistic": 3, "sign": 3, "softmax": 2, "identity": 3}  # and how many draws
+
+
+def _queries(link, n_rows):
+    names = list(REGRESSION if link == "identity" else QUERIES)
+    if n_rows == 1:
+        names.remove("reliance")
+    if link == "sign":
+        names.remove("rashomon_capacity")
+    found = [get_query(name) for name in names]
+    found.append(MultiplicityQuery("delta_ambiguity", tolerance=0.1))
+    found.append(MultiplicityQuery("delta_discrepancy", tolerance=0.1))
+    found += [Reliance("each"), Reliance("largest")] if n_rows > 1 else []
+    if link in ("logistic", "identity"):
+        found += [Excess(radius=4.0, over=over) for over in ("each", "largest")]
+        found += [SoftHits(radius=4.0, width=12.0, psi=1.0)]
+    return found
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(
+    ("n_rows", "n_rests"), [(1, 1), (4, 1), pytest.param(4, 6, marks=pytest.mark.law)]
+)
+def test_no_neighbour_moves_a_query_by_more_than_declared(link, n_rows, n_rests):
+    # Three draws of softmax are nine score vectors and six times as many pairs of records as two.
+    models = models_of(link, n_draws=3 if n_rests > 1 else LINKS[link])
+    changes = largest_changes(_queries(link, n_rows), models, n_rows, n_rests)
+    for name, change in changes.items():
+        assert change.l1 <= 1 + 1e-9, (name, change)
+        assert change.l2 <= 1 + 1e-9, (name, change)
+
+
+OPPOSITE = [[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]]
+ALIKE = [[2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+
+TIGHT = [
+    *(
+        (name, OPPOSITE, "logistic", 1)
+        for name in (
+            "ambiguity",
+            "discrepancy",
+            "any_pair_discrepancy",
+            "disagreement",
+            "self_consistency",
+            "abstention",
+            "discrepancies",
+            "range_width",
+            "score_variance",
+            "score_std",
+            "clipped_share",
+            "base_rates",
+        )
+    ),
+    ("rashomon_capacity", [[40.0, 0.0, 0.0], [-40.0, 0.0, 0.0]], "logistic", 1),
+    *(
+        (name, ALIKE, "logistic", 1)
+        for name in (
+            "losses",
+            "mean_loss",
+            "least_loss",
+            "largest_loss",
+            "accuracies",
+            "mean_accuracy",
+            "least_accuracy",
+            "group_sizes",
+            "selection_gap",
+            "mean_selection_gap",
+            "accuracy_gap",
+            "true_positive_gap",
+            "base_gap",
+        )
+    ),
+    ("base_rates", None, "softmax", 1),
+    ("range_width", [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], "identity", 1),
+]
+
+
+@pytest.mark.parametrize(("name", "coef", "link", "n_rows"), TIGHT)
+def test_some_neighbours_attain_the_sensitivity(name, coef, link, n_rows):
+    change = largest_changes([get_query(name)], models_of(link, coef), n_rows)[name]
+    assert change.l2 >= 0.9
+
+
+def test_half_the_sensitivity_is_exceeded_by_every_tight_query():
+    class Half(Losses):
+        def sensitivity(self, public):
+            whole = super().sensitivity(public)
+            return Sensitivity(whole.l1 / 2, whole.l2 / 2)
+
+    change = largest_changes([Half()], models_of(coef=ALIKE), 1)["losses"]
+    assert change.l2 > 1.9
+
+
+def test_an_extreme_over_draws_costs_no_more_than_one_draw():
+    models = models_of(n_draws=3)
+    changes = largest_changes([Accuracies(), Accuracies("largest")], models, 3)
+    assert changes["largest_accuracy"].l2 <= 1
+    # A vector's price for the same number would be √3 times as high.
+    assert changes["accuracies"].l2 <= 1
+
+
+def test_switching_a_feature_moves_its_reliance_by_four_ends_over_n():
+    # The other feature keeps one row on the steep side of each label, so that slopes are ±1. Own
+    # terms alone may change by 4B|w| and the partner's by 2B|w|: three sides, not three diameters.
+    models = models_of(coef=[[4.0, 400.0, 0.0]])
+    public = Public(models, 2, True)
+    partner = ([0.95 * B, -0.3 * B], 1)
+    reliances = []
+    for end in (-0.95 * B, 0.95 * B):
+        X, y = zip(partner, ([end, 0.3 * B], 0), strict=True)
+        reliances.append(Reliance().compute(Rows.read(public, X, y, None))[0])
+    declared = 4 * B * 4.0 / 2
+    assert 0.94 * declared < abs(reliances[0] - reliances[1]) <= declared
+
+
+def test_an_excess_moves_by_the_whole_oscillation_where_the_best_model_is_opposite():
+    # The draw loses what the least loss gains: neither alone moves by more than half of it.
+    z = np.array([B, 0.0, 1.0])
+    models = models_of(coef=[0.5 * z / np.linalg.norm(z)])
+    public = Public(models, 6, True)
+    for query in (Excess(radius=0.5), SoftHits(radius=0.5, width=2.0, psi=0.0)):
+        found = [
+            query.compute(Rows.read(public, [z[:2]] * 6, [label, 0, 0, 0, 0, 0], None))
+            for label in (0, 1)
+        ]
+        declared = query.sensitivity(public).l2
+        assert 0.99 * declared < np.linalg.norm(found[1] - found[0]) <= declared
+
+
+def test_uncentred_group_sums_would_move_further():
+    class Uncentred(GroupGaps):
+        def compute(self, rows):
+            sizes, sums = np.split(super().compute(rows), [2])
+            whole = 2 * sizes / np.sqrt(rows.public.n_draws)
+            return np.concatenate([whole, (sums.reshape(2, -1) + whole[:, None] / 2).ravel()])
+
+    changes = largest_changes([Uncentred(), GroupGaps("accuracy")], models_of(coef=ALIKE), 1)
+    assert changes["accuracy_gap"].l2 <= 1 + 1e-9
+    assert changes["selection_gap"].l2 == pytest.approx(np.sqrt(8 / 3))  # √(2 + 2k)/√k
+
+
+def test_the_width_of_scores_is_the_widest_there_is():
+    rng = np.random.default_rng(3)
+    models = models_of(coef=0.5 * rng.normal(size=(4, 3)))
+    angles = rng.uniform(0, 2 * np.pi, 20_000)
+    scores = models.scores(B * np.column_stack([np.cos(angles), np.sin(angles)]))
+    widest = np.ptp(scores, axis=0).max()
+    assert 0.5 * widest < widest <= score_width(Public(models, 5)) < 2 * widest
