@@ -24,26 +24,21 @@ from rashomon_explorer.measures.fairness import (
     score_gaps,
     who_bears,
 )
+from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance import (
     IMPORTANCES,
-    DividedLoss,
     ImportanceDistribution,
     coefficient_spread,
     conditional_reliance,
-    divided_loss,
-    feature_groups,
     importance_cloud,
     importance_distribution,
     importance_spread,
     importance_tradeoffs,
     linear_shap,
-    model_class_reliance,
-    model_reliance,
     permutation_importance,
     reliance_within,
     rid,
     shap_importance,
-    switching_loss,
 )
 from rashomon_explorer.measures.multiplicity import (
     MEASURES,
@@ -90,6 +85,13 @@ from rashomon_explorer.measures.ranges import (
     exact_score_ranges,
     penalised_problem,
     relative_psi,
+)
+from rashomon_explorer.measures.reliance import (
+    DividedLoss,
+    divided_loss,
+    model_class_reliance,
+    model_reliance,
+    switching_loss,
 )
 from rashomon_explorer.measures.stopping import (
     Enough,

@@ -162,7 +162,7 @@ def test_interpolation_is_exact_to_rounding(g: Any, wide: float) -> None:
 
 def test_a_third_of_the_nodes_is_not_enough() -> None:
     """Negative control: the degree is needed, not generous by accident."""
-    from rashomon_explorer.measures.importance import softplus_kernel
+    from rashomon_explorer.measures.reliance import softplus_kernel
 
     b, a = np.linspace(-9, 9, 300), np.zeros(300)
     degree = softplus_kernel._degree

@@ -11,8 +11,7 @@ from scipy.special import gammaincc, ndtr
 from scipy.stats import beta as beta_law
 from scipy.stats import gamma, kstest
 
-from rashomon_explorer import bounds
-from rashomon_explorer.planning import guaranteed_hit_rate
+from rashomon_explorer.planning import bounds, guaranteed_hit_rate
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, LangevinSampler
 from rashomon_explorer.samplers.collect import collect

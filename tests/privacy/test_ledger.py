@@ -64,6 +64,8 @@ else:
     for _ in sys.argv[2:]:
         assert os.wait()[1] == 0
     sys.exit()
+def print(word):
+    os.write(1, f"{word}\\n".encode())  # at once, or what others say could come between
 """
     (said,) = finish(start(together + code, *arguments))
     return said.split()

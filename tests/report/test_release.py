@@ -114,7 +114,7 @@ def test_each_edition_refuses_the_other_type(models: Any, tmp_path: Path) -> Non
 def test_an_aggregate_that_was_not_released_is_refused(
     models: Any, tmp_path: Path, given: Any
 ) -> None:
-    with pytest.raises(TypeError, match=r"aggregates\[0\] must be what measures\.release"):
+    with pytest.raises(TypeError, match=r"aggregates\[0\] must be what release\.release"):
         models.release().report(tmp_path / "card.html", aggregates=[given])
 
 

@@ -3,7 +3,6 @@
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """
 
-from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance.cloud import (
     IMPORTANCES,
     importance_cloud,
@@ -24,32 +23,19 @@ from rashomon_explorer.measures.importance.distribution import (
 from rashomon_explorer.measures.importance.permutation import permutation_importance
 from rashomon_explorer.measures.importance.resampling import rid
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
-from rashomon_explorer.measures.reliance.model_reliance import model_reliance
-from rashomon_explorer.measures.reliance.switching import (
-    DividedLoss,
-    divided_loss,
-    switching_loss,
-)
 
 __all__ = [
     "IMPORTANCES",
-    "DividedLoss",
     "ImportanceDistribution",
     "coefficient_spread",
     "conditional_reliance",
-    "divided_loss",
-    "feature_groups",
     "importance_cloud",
     "importance_distribution",
     "importance_spread",
     "importance_tradeoffs",
     "linear_shap",
-    "model_class_reliance",
-    "model_reliance",
     "permutation_importance",
     "reliance_within",
     "rid",
     "shap_importance",
-    "switching_loss",
 ]

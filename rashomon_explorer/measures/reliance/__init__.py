@@ -1,0 +1,17 @@
+"""What good models rely on: one model's reliance, and certified ranges over the whole set."""
+
+from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
+from rashomon_explorer.measures.reliance.model_reliance import model_reliance
+from rashomon_explorer.measures.reliance.switching import (
+    DividedLoss,
+    divided_loss,
+    switching_loss,
+)
+
+__all__ = [
+    "DividedLoss",
+    "divided_loss",
+    "model_class_reliance",
+    "model_reliance",
+    "switching_loss",
+]
