@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from benchmarks import langevin
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.drift import FullDrift
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import SmoothThreshold
-
-FloatArray = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-bench" / "bin" / "python"

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.array_types import FloatArray
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
-FloatArray = NDArray[np.float64]
 
 _FEWEST_DRAWS = 4
 _TAILS = (0.05, 0.95)

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import LARGEST_REACH, check_positive
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.problem import add_intercept, clip_rows
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

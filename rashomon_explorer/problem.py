@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
@@ -14,8 +15,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.shown import Fact, Shown
-
-FloatArray = NDArray[np.float64]
 
 
 class Problem(Shown):

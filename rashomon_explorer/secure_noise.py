@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import check_positive
 from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee, pure, zcdp
 from rashomon_explorer.validation import check_count
-
-FloatArray = NDArray[np.float64]
 
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"

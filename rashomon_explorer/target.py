@@ -4,12 +4,10 @@ from dataclasses import InitVar, dataclass, field
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.threshold import Threshold, get_threshold
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

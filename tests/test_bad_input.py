@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError, SamplerError
@@ -18,7 +19,6 @@ from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampl
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
 
-FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
 
 # Rows that no scaler has seen are what these tests are about.

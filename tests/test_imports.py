@@ -13,7 +13,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"feature_groups", "shown", "validation", "rounding"},
+    {"array_types", "feature_groups", "shown", "validation", "rounding"},
     {
         "exceptions",
         "assets",

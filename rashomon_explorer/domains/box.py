@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.domains.base import FloatArray, halfspace_chord, inner
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.domains.base import halfspace_chord, inner
 
 
 @dataclass(frozen=True)

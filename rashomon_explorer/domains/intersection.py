@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains.ball import Ball
-from rashomon_explorer.domains.base import Domain, FloatArray, inner
+from rashomon_explorer.domains.base import Domain, inner
 from rashomon_explorer.exceptions import SamplerError
 
 _MOST_STEPS = 200

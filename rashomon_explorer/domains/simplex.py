@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.domains.base import FloatArray, check_size, halfspace_chord
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.domains.base import check_size, halfspace_chord
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
@@ -42,8 +43,6 @@ from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, ExactSampler, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 
 class BaseRashomon(CallbackSupportMixin, ShowsFit):

@@ -12,6 +12,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
@@ -21,8 +22,6 @@ from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.samplers import Sampler
-
-FloatArray = NDArray[np.float64]
 
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 

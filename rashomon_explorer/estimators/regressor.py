@@ -4,18 +4,17 @@ import os
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
-
-FloatArray = NDArray[np.float64]
 
 
 class RashomonRegressor(RegressorMixin, BaseRashomon):

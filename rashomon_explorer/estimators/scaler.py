@@ -13,13 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.leak_memory import recall, remember
 from rashomon_explorer.leaks import leak_of, mark
 from rashomon_explorer.privacy import compose, no_guarantee
-
-FloatArray = NDArray[np.float64]
 
 LEARN = "learn"
 _MOST_NAMED = 3

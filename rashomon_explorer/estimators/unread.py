@@ -9,9 +9,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.shapes import public_shape
-
-FloatArray = NDArray[np.float64]
 
 
 class UnreadTable:

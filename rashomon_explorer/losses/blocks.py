@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import cores, one_blas_thread
-
-FloatArray = NDArray[np.float64]
 
 _BLOCK_BYTES = 2**19  # a block and its temporaries stay in a core's L2 cache
 STACK_COLUMNS = 256  # models of a stack that are evaluated at a time

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.moments import LARGEST_SPECTRUM, FourthMoment
 from rashomon_explorer.losses.shifted_bound import ExpandableRisk
 

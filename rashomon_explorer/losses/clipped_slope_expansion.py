@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.half_square import half_square_minorant
 from rashomon_explorer.losses.quartic_form import QuarticForm
 

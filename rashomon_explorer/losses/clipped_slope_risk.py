@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
 from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 
 _PLACES = np.linspace(-1.5, 8.0, 191)
 _ZOOMS, _SIDE, _FIRST_SPAN = 6, 15, 3.0

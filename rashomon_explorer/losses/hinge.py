@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
 from rashomon_explorer.losses.logistic_bound import LogisticBound
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
-from rashomon_explorer.losses.base import FloatArray
 from rashomon_explorer.losses.moments import FourthMoment, ThirdMoment, outer_squares
 
 _POINTS_AT_ONCE = 1024  # so that p² numbers a point stay in the cache

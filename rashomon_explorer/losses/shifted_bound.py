@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.quartic_form import QuarticForm
 
 _NEWTON_STEPS = 12

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.logistic_bound import LogisticBound
 from rashomon_explorer.losses.softmax_bound import softmax_bound

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 
 _ANGLES = 2**14
 

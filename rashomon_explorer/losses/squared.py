@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.losses.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,10 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.diagnostics import effective_size
-
-FloatArray = NDArray[np.float64]
 
 _FEWEST = 4  # states of a chain, below which ArviZ has no answer
 
@@ -48,6 +45,7 @@ def chain_interval(
 
     Examples
     --------
+    >>> import numpy as np
     >>> terms = np.random.default_rng(0).random(4000)
     >>> mean, low, high, effective = chain_interval(terms, 4, 1, 0.95, (0.0, 1.0))
     >>> low < 0.5 < high

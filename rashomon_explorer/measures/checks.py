@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.nested import blocks
-
-FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-6  # of probabilities that were computed in single precision
 

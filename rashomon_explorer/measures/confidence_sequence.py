@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _CELLS = 2000  # of the unit interval: ends are rounded outwards to one of these
 _AT_ONCE = 32  # terms of one array: cells that they rule out cost nothing afterwards

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import add_intercept, clip_rows
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-
-FloatArray = NDArray[np.float64]
 
 _LOSS_OF_LINK = {
     "logistic": "logistic",

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-Mask = NDArray[np.bool_]
+from rashomon_explorer.array_types import Mask
 
 
 def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _CELLS = 2**20  # models × rows × classes of one block: stays in the cache
 _MOST_MODELS = 255  # a count over one block fits into a byte

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.chain_interval import chain_interval
 from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
 from rashomon_explorer.samplers import HitAndRunSampler, MalaSampler
-
-FloatArray = NDArray[np.float64]
 
 INDEPENDENT = ("exact", "finite_grid", "langevin")
 """Samplers of the estimators whose draws are independent; "langevin" keeps one state a chain."""

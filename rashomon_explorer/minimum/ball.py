@@ -1,14 +1,12 @@
 """Smooth losses on a ball: Newton steps with an exact quadratic subproblem."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
 from rashomon_explorer.minimum.objective import Objective, Place, step_towards
-
-FloatArray = NDArray[np.float64]
 
 _LEAST_CURVATURE = 1e-100  # far from the subnormal numbers, whose few digits lose the root
 _ON_SPHERE = 1e-9

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.shown import Fact, Shown
-
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 

@@ -1,13 +1,11 @@
 """Smooth losses on any domain: Newton steps with an accelerated quadratic subproblem."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
 from rashomon_explorer.minimum.objective import Objective, Place, step_towards
-
-FloatArray = NDArray[np.float64]
 
 _MOST_STEPS = 100
 _MOST_INNER = 20_000

@@ -1,16 +1,14 @@
 """Losses with kinks: smoothed minima, proved by a dual point of the loss itself."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
 from rashomon_explorer.minimum.general import minimise_on
 from rashomon_explorer.minimum.objective import Objective
-
-FloatArray = NDArray[np.float64]
 
 _WIDEST = 0.5
 _NARROWER = 0.25

@@ -4,11 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import EmpiricalLoss
-
-FloatArray = NDArray[np.float64]
 
 
 class Objective:

@@ -5,14 +5,12 @@ from html import escape
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import WidthOrNoise
 from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 from rashomon_explorer.rounding import epsilon_text
-
-FloatArray = NDArray[np.float64]
 
 MOST_GROUPS = 20
 """Groups that the figure shows at most, the largest first."""

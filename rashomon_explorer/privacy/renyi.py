@@ -3,11 +3,10 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.validation import check_delta, check_nonnegative
-
-Array = NDArray[np.float64]
 
 
 def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
@@ -108,7 +107,7 @@ def bounded_range_renyi(eta: float, order: float) -> float:
     return min((logs + _rounding(excess, eta)) / excess, order * eta**2 / 8, eta)
 
 
-def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[Array, Array]:
+def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return a Rényi curve as arrays; refuse one that is none.
 
     Examples
@@ -129,7 +128,7 @@ def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[Array, Array
     return orders, divergences
 
 
-def _offset(orders: Array) -> Array:
+def _offset(orders: FloatArray) -> FloatArray:
     return np.asarray(orders * np.log1p(-1 / orders) - np.log(orders - 1))
 
 

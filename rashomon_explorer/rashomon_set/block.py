@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.weakness import has_hit_rate
@@ -21,8 +22,6 @@ from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:
     from rashomon_explorer.rashomon_set.sklearn_models import LinearModel
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.rashomon_set.arrays import places_of_mask
 from rashomon_explorer.rashomon_set.selection import Selection
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.rashomon_set.predictor import PredictorSet
     from rashomon_explorer.rashomon_set.sources.losses import LossRule
     from rashomon_explorer.samplers.collect import Draws
-
-FloatArray = NDArray[np.float64]
 
 
 class CuratorSet(Selection):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rashomon_set.parts import KINDS
 
-FloatArray = NDArray[np.float64]
 Wanted = TypeVar("Wanted")
 
 FORMAT = "rashomon-explorer set"

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
 from rashomon_explorer.planning.weakness import warn_if_weak
@@ -17,8 +18,6 @@ from rashomon_explorer.rashomon_set.released import ReleasedSet
 
 if TYPE_CHECKING:
     from xarray import DataTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import add_intercept, clip_rows
-
-FloatArray = NDArray[np.float64]
 
 
 def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float, outputs: int = 1) -> FloatArray:

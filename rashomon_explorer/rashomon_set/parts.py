@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.minimum import Minimum
@@ -18,7 +17,6 @@ from rashomon_explorer.rashomon_set.models import STORABLE
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.released import ReleasedSet
 
-FloatArray = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 Set = RashomonSet | PredictorSet | ReleasedSet

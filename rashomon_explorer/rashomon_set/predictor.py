@@ -8,14 +8,13 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.links import in_words, likeliest
 from rashomon_explorer.rashomon_set.models import FittedModels, Models, StoredPredictions
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
-
-FloatArray = NDArray[np.float64]
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 

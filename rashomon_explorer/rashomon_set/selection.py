@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.privacy.label import asked_for, numbers_of
@@ -18,8 +19,6 @@ from rashomon_explorer.rashomon_set.arrays import (
 )
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.shown import Fact, Shown
-
-FloatArray = NDArray[np.float64]
 
 
 class Selection(Shown):

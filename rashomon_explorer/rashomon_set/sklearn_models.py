@@ -5,18 +5,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import clip_rows
 from rashomon_explorer.rashomon_set.arrays import places_of_key
 
 if TYPE_CHECKING:
     from rashomon_explorer.rashomon_set.block import ModelBlock
-
-FloatArray = NDArray[np.float64]
 
 
 class ShortensRows:

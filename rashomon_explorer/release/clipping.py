@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import Query, Sensitivity, measured
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Public, Rows
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.problem import Problem
@@ -24,8 +25,6 @@ from rashomon_explorer.release.query import (
 )
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Public, Rows
-
-FloatArray = NDArray[np.float64]
 
 _LOSSES = ("logistic", "squared")
 

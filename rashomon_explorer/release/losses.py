@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.reliance.model_reliance import original_loss
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
@@ -24,8 +24,6 @@ from rashomon_explorer.release.query import (
 )
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Public, Rows
-
-FloatArray = NDArray[np.float64]
 
 UNIT = {
     "logistic": "log loss, nats",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
 from rashomon_explorer.release.noise import Noise
@@ -21,7 +21,6 @@ from rashomon_explorer.release.query import (
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Baseline, Public, Rows, one_model
 
-FloatArray = NDArray[np.float64]
 Range = Callable[[Public], tuple[float, float]]
 
 _PUBLIC_BASELINE = (

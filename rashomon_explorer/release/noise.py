@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _GRID_PER_SCALE = 1024
 _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: their rounding is paid for

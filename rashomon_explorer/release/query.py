@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.statistic import Measured, Statistic
 from rashomon_explorer.release.table import Public, Rows
 
-FloatArray = NDArray[np.float64]
 Over = Literal["each", "mean", "largest", "least"]
 
 

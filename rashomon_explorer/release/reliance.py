@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import Columns, feature_groups
 from rashomon_explorer.measures.reliance.model_reliance import reliance_table
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
@@ -22,8 +22,6 @@ from rashomon_explorer.release.query import (
 )
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Public, Rows
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

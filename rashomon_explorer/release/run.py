@@ -8,8 +8,9 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
@@ -27,8 +28,6 @@ from rashomon_explorer.release.rounding import sensitivities_of
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.release.table import Public, Rows
 from rashomon_explorer.shapes import public_shape
-
-FloatArray = NDArray[np.float64]
 
 _USUAL_DELTA = 1e-6
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import Guarantee, zcdp
 from rashomon_explorer.release.budget import Budget
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise
@@ -17,8 +17,6 @@ from rashomon_explorer.secure_noise import (
     SecureLaplace,
     SecureNoise,
 )
-
-FloatArray = NDArray[np.float64]
 
 # Of the sensitivity, for its rounding: half of what noise_scale has put on the scale for it.
 _HAIR = 1 + 5e-10

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import LinearTask, checked_rows
 from rashomon_explorer.rashomon_set import ReleasedSet
 
-FloatArray = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Baseline = int | tuple[float, ...]
 

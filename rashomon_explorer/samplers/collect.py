@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.samplers.base import Sampler
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _GRID = 2.0**20
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.planning import Plan
@@ -15,8 +16,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.candidates import MOST_AHEAD, Candidates, accepted
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024

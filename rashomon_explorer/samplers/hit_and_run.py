@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning.path import (
     affordable_time,
@@ -19,8 +19,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
-
-FloatArray = NDArray[np.float64]
 
 _SECONDS_BETWEEN_RESTS = 5e-3
 _PUBLIC_START = "the model at which the chains start is public, or was released before"

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
 _GAIN = 0.6  # power of the step count by which adaptation fades: sums up, squares do not

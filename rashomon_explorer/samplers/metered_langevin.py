@@ -4,14 +4,12 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, withheld
 from rashomon_explorer.randomness import is_seeded, noise_assumptions
 from rashomon_explorer.samplers.drift import PathTarget
 from rashomon_explorer.samplers.langevin import LangevinSampler
-
-FloatArray = NDArray[np.float64]
 
 
 class MeteredLangevin:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.planning import Plan
@@ -19,8 +19,6 @@ from rashomon_explorer.samplers.exact import patience_for
 from rashomon_explorer.samplers.rejection.candidates import Candidates
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
 _MOST_PROPOSALS, _MOST_LOOKS = 30_000, 1_024

@@ -2,10 +2,7 @@
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 
 class Threshold(Protocol):

@@ -5,8 +5,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.threshold.base import FloatArray
 
 
 @dataclass(frozen=True)

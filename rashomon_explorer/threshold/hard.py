@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.threshold.base import FloatArray
+from rashomon_explorer.array_types import FloatArray
 
 
 @dataclass(frozen=True)

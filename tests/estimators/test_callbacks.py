@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
 
-FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
 
 

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError, RowsClippedWarning
 
-FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
 
 KINDS = [RashomonClassifier, RashomonRegressor]

@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, leak_memory
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.leak_memory import recall, remember
 from rashomon_explorer.leaks import ONE_BY_ONE
 
-FloatArray = NDArray[np.float64]
 LEARNT = "bounds were learnt from the rows"
 pytestmark = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.PrivacyLeakWarning",

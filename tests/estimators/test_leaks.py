@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import BaggingClassifier
@@ -34,11 +33,11 @@ from rashomon_explorer import (
     load_csv,
     privacy_leaks,
 )
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError, PrivacyLeakWarning
 from rashomon_explorer.leaks import leak_of, mark
 from rashomon_explorer.problem import Problem
 
-FloatArray = NDArray[np.float64]
 LEARNT = "bounds were learnt from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 

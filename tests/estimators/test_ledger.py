@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators import base
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -21,7 +20,6 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
 
-FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
 
 

@@ -4,13 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning
 
-FloatArray = NDArray[np.float64]
 Estimator = RashomonClassifier | RashomonRegressor
 
 STRONG = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import capacity_bounds, rashomon_capacity
 from rashomon_explorer.measures.multiplicity.channel import channel_capacity
-
-FloatArray = NDArray[np.float64]
 
 PROBABILITY = st.floats(0, 1)
 

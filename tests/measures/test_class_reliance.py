@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Box
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import (
@@ -38,8 +38,6 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import HitAndRunSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.7, 0.7, (40, 2))

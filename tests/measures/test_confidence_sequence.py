@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import (
     ConfidenceSequence,
     disagreement,
@@ -16,8 +16,6 @@ from rashomon_explorer.measures import (
     score_variance,
 )
 from rashomon_explorer.measures.confidence_sequence import capital
-
-FloatArray = NDArray[np.float64]
 
 LAWS: dict[str, tuple[float, Callable[[np.random.Generator, tuple[int, int]], FloatArray]]] = {
     "rare": (0.05, lambda rng, shape: (rng.random(shape) < 0.05).astype(float)),

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import (
     coefficient_spread,
     importance_spread,
     permutation_importance,
 )
-
-FloatArray = NDArray[np.float64]
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
 from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.linear_model import LinearRegression
@@ -17,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import (
     conditional_reliance,
     divided_loss,
@@ -38,8 +38,6 @@ from rashomon_explorer.measures.reliance.softplus_kernel import (
     slope,
     softplus,
 )
-
-FloatArray = NDArray[np.float64]
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.4, 0.4, (60, 3))  # switched rows are no longer than the row norm either

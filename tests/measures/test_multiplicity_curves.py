@@ -25,8 +25,6 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.rashomon_set import RashomonSet
 
-FloatArray = NDArray[np.float64]
-
 RNG = np.random.default_rng(0)
 SCORES = RNG.random((40, 60))
 EXCESS = RNG.random(40).round(2)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import (
     decide_or_abstain,
     delta_ambiguity,
@@ -20,8 +20,6 @@ from rashomon_explorer.measures import (
     score_variance,
     viable_prediction_range,
 )
-
-FloatArray = NDArray[np.float64]
 
 SHAPES = array_shapes(min_dims=2, max_dims=3, max_side=6)
 SCORES = arrays(np.float64, SHAPES, elements=st.integers(0, 8).map(lambda k: k / 8))

@@ -5,11 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import bounded_range, compose
-
-FloatArray = NDArray[np.float64]
 
 ETAS = [0.05, 0.5, 2.0, 6.0]
 ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 20), np.geomspace(2.1, 200, 40)])

@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.losses import ALL_LOSSES
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, bounded_range, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from tests.rashomon_set.made import PLANNED, make
-
-FloatArray = NDArray[np.float64]
 
 CURATOR_ONLY = (
     *("notes", "losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),

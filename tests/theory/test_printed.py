@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.planning.certificates import (
@@ -26,8 +26,6 @@ from rashomon_explorer.theory import (
     printed_path_beta,
     printed_sensitivity,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 def integrated(log_p: FloatArray, log_q: FloatArray, epsilon: float) -> float:

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.audit.binomial import upper_bound
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.samplers import HitAndRunSampler
 
-FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # Independent draws, and whether those inside are uniform on the set. A grid's are, on the grid's.

@@ -4,13 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.estimate import Estimate, hit_interval, jackknife
 from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.units import Layout, Units
-
-FloatArray = NDArray[np.float64]
 
 FEW = 5  # draws outside, below which a variance of theirs says nothing
 

@@ -5,10 +5,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_scores
 from rashomon_explorer.measures.encoding import Labels
-
-FloatArray = NDArray[np.float64]
 
 _ROWS = 2**16  # of one product: sums of ±1 in single precision are exact up to 2²⁴
 

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.units import PairSums
-
-FloatArray = NDArray[np.float64]
 
 PAIRS = ("both inside", "one outside", "both outside")
 

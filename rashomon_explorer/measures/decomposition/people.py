@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.estimate import check_level, hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Given, given
 from rashomon_explorer.measures.decomposition.intervals import FEW
@@ -16,8 +17,6 @@ from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.decomposition.units import Layout
 from rashomon_explorer.measures.nested import models_at_once
-
-FloatArray = NDArray[np.float64]
 
 VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.estimate import check_level
 from rashomon_explorer.measures.decomposition.inputs import given
@@ -18,8 +19,6 @@ from rashomon_explorer.measures.decomposition.width_or_noise import estimates, f
 from rashomon_explorer.planning import Plan, affordable_eta
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.rounding import rounded_up
-
-FloatArray = NDArray[np.float64]
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
 

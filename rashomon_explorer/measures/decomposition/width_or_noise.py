@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.estimate import check_level, hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Given, given
 from rashomon_explorer.measures.decomposition.intervals import Split, split_of
@@ -15,8 +16,6 @@ from rashomon_explorer.measures.decomposition.mixture import PAIRS, Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR, WidthOrNoise
 from rashomon_explorer.measures.decomposition.units import Layout, Units
 from rashomon_explorer.measures.groups import group_masks
-
-FloatArray = NDArray[np.float64]
 
 _ESTIMATES = ("total", "width", "noise", "share_of_noise")
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.fairness.groups import Groups
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

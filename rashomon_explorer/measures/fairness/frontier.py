@@ -2,9 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 
 def frontier(

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
 from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
 from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
-
-FloatArray = NDArray[np.float64]
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
     "demographic_parity": ("selection_rate",),

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
 from rashomon_explorer.measures.nested import blocks
-
-FloatArray = NDArray[np.float64]
 
 _DEFAULTS = ({0, 1}, {-1, 1})
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_models_by_rows, as_probabilities
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
 from rashomon_explorer.measures.nested import blocks
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.gaps import (
     LABEL_GAPS,
@@ -23,8 +24,6 @@ from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
 from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
-
-FloatArray = NDArray[np.float64]
 
 _USUAL = {
     "classification": (

@@ -16,8 +16,6 @@ from rashomon_explorer.measures.reliance.model_reliance import (
 )
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
-FloatArray = NDArray[np.float64]
-
 
 def conditional_reliance(
     models: RashomonSet | ReleasedSet,

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_models_by_rows
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

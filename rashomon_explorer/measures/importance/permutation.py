@@ -3,15 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import checked_rows
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-
-FloatArray = NDArray[np.float64]
 
 
 def permutation_importance(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
@@ -21,7 +22,6 @@ from rashomon_explorer.samplers import HitAndRunSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
 
-FloatArray = NDArray[np.float64]
 MakeProblem = Callable[[FloatArray, NDArray[Any]], Problem]
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.measures.encoding import Labels
-from rashomon_explorer.measures.groups import Mask, group_masks
+from rashomon_explorer.measures.groups import group_masks
 from rashomon_explorer.measures.multiplicity.catalogue import Measure, get_measure, refuse_options
 from rashomon_explorer.measures.nested import along
 

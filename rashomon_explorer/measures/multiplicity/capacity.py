@@ -4,16 +4,15 @@ import math
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import entr, expit, rel_entr
 from sklearn.exceptions import ConvergenceWarning
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_probabilities
 from rashomon_explorer.measures.multiplicity.channel import channel_capacity
 from rashomon_explorer.measures.multiplicity.spread import Range
 from rashomon_explorer.measures.nested import blocks
-
-FloatArray = NDArray[np.float64]
 
 _BITS = 1 / math.log(2)
 _NARROW = 1e-12  # width of a range at whose middle the capacity is bounded well enough

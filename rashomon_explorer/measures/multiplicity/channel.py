@@ -1,9 +1,8 @@
 """Capacities of many small channels at once, each between two certified bounds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _TINY = 1e-300
 _MOST_ROUNDS = 60  # in which a model joins the few that count

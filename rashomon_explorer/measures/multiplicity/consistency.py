@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
-
-FloatArray = NDArray[np.float64]
 
 
 def self_consistency(labels: ArrayLike) -> FloatArray:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import get_measure, refuse_options
 from rashomon_explorer.measures.nested import along
-
-FloatArray = NDArray[np.float64]
 
 
 def multiplicity_curve(

@@ -4,8 +4,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_scores
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.pairs import pair_tally
@@ -17,8 +18,6 @@ from rashomon_explorer.measures.multiplicity.tallies import (
     Votes,
 )
 from rashomon_explorer.measures.nested import MakeTally, along, blocks
-
-FloatArray = NDArray[np.float64]
 
 
 def ambiguity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:

@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.nested import along, blocks
-
-FloatArray = NDArray[np.float64]
 
 _WORDS = 128  # of 64 rows each, compared before the next: models side by side stay in the cache
 _THREADS = 2

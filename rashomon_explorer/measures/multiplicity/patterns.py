@@ -4,13 +4,11 @@ import math
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
 from rashomon_explorer.measures.nested import along
-
-FloatArray = NDArray[np.float64]
 
 
 def pattern_count(labels: ArrayLike) -> int:

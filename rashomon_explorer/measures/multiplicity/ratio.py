@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
 from sklearn.utils import check_random_state
 
@@ -12,8 +12,6 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _AT_ONCE = 2**22  # rows × models whose loss is looked at between two draws of points
 

@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_probabilities, as_scores
 from rashomon_explorer.measures.nested import along, blocks
-
-FloatArray = NDArray[np.float64]
 
 
 def range_width(scores: ArrayLike) -> float:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.checks import need_set, only_labels
-from rashomon_explorer.measures.groups import Mask, group_masks
+from rashomon_explorer.measures.groups import group_masks
 from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import (
     EXACT,
@@ -20,8 +21,6 @@ from rashomon_explorer.measures.multiplicity.catalogue import (
     refuse_options,
 )
 from rashomon_explorer.measures.multiplicity.curves import nest
-
-FloatArray = NDArray[np.float64]
 
 FROM_LABELS = "computed from labels"
 CURATOR = "Curator: computed from private rows, not private"

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.nested import blocks
 
-FloatArray = NDArray[np.float64]
 Differs = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
 

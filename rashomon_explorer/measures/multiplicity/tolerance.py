@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_reference, as_scores
 from rashomon_explorer.measures.multiplicity.tallies import AnyDiffers, MeanDiffers, MostDiffer
 from rashomon_explorer.measures.nested import along
-
-FloatArray = NDArray[np.float64]
 
 
 def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:

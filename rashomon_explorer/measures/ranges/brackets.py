@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
@@ -15,8 +16,6 @@ from rashomon_explorer.measures.ranges.reach import BallReach, Reach
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.measures.ranges.tilted import furthest_on
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 _WIDE = 1e-3
 

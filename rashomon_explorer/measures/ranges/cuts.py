@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 
-FloatArray = NDArray[np.float64]
 Enough = Callable[[float, float], bool]
 
 _MOST_PROGRAMMES = 150

@@ -7,11 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
-
-FloatArray = NDArray[np.float64]
 
 
 def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.ranges.level_set import ConvexProblem
 from rashomon_explorer.problem import add_intercept, clip_rows
-
-FloatArray = NDArray[np.float64]
 
 
 def parameter_names(

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import check_positive
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import (
@@ -17,8 +18,6 @@ from rashomon_explorer.measures.ranges.directions import (
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 
-FloatArray = NDArray[np.float64]
 Columns = NDArray[np.intp]
 Yes = NDArray[np.bool_]
 

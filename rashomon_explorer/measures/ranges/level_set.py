@@ -6,12 +6,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import check_positive
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.measures.ranges.reach import Reach
 from rashomon_explorer.minimum import Minimum
-
-FloatArray = NDArray[np.float64]
 
 _PULLS = (1e-12, 1e-9, 1e-6, 1.0)
 _ROUNDING = 1e-14  # of the loss: sums of n terms are right to about 1e-15 of it

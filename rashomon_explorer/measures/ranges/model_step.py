@@ -1,9 +1,8 @@
 """Furthest points of a quadratic model's level set, inside a ball."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _MOST_STEPS = 60
 _INNER_STEPS = 60

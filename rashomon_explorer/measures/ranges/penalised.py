@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import ExcessBound, Loss
 from rashomon_explorer.measures.ranges.reach import EllipsoidReach
 from rashomon_explorer.minimum import Minimum, Objective
 from rashomon_explorer.minimum.objective import Place, step_towards
-
-FloatArray = NDArray[np.float64]
 
 _MOST_STEPS = 100
 _FURTHEST = 1e12

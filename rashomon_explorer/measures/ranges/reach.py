@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 
 class Reach(Protocol):

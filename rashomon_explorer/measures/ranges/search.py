@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.model_step import furthest_of_model
 
-FloatArray = NDArray[np.float64]
 Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], NDArray[np.bool_]]
 
 _MOST_ROUNDS = 60

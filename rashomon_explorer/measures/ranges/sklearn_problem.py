@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import LogisticLoss, Loss, SquaredLoss
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import add_intercept
-
-FloatArray = NDArray[np.float64]
 
 _FAR = 0.01  # of what fitting gained; an unfinished fit is nearer, other rows are further
 

@@ -4,15 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.measures.ranges.cuts import Enough
 from rashomon_explorer.measures.ranges.level_set import LevelSet, Objective
 from rashomon_explorer.minimum import Objective as Penalised
 from rashomon_explorer.minimum.general import minimise_on
-
-FloatArray = NDArray[np.float64]
 
 _MOST_TILTS = 40
 _LEAST = 1e-12  # of the domain's size: a shorter way is rounding

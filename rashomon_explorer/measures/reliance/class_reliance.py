@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.asked import class_problem, default_names
@@ -16,8 +17,6 @@ from rashomon_explorer.measures.reliance.model_reliance import FORMS, Form, reli
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.square_class import SquareClass
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
     "squared": SquareClass.of,

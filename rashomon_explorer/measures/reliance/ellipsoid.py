@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.reliance.quadratic import Quadratic
-
-FloatArray = NDArray[np.float64]
 
 _BISECTIONS = 40
 _HELD = 1e-9  # a constraint broken by less, in units of its own size, counts as kept

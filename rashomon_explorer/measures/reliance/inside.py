@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.problem import Problem
 
-FloatArray = NDArray[np.float64]
 ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _HALVINGS = 50

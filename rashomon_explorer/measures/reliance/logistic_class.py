@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import EmpiricalLoss
 from rashomon_explorer.measures.features import Columns
@@ -21,8 +21,6 @@ from rashomon_explorer.measures.reliance.switched_logistic import SwitchedLogist
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12
 _GAP = 1e-9  # duality gap of one convex programme, in nats

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.asked import asked_task
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.quadratic import SquareMoments
 
-FloatArray = NDArray[np.float64]
 Form = Literal["difference", "ratio"]
 
 FORMS: dict[str, Callable[[pd.DataFrame, FloatArray], pd.DataFrame]] = {

@@ -1,15 +1,13 @@
 """An ellipsoid around the Rashomon set of a logistic problem."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.reliance.quadratic import Quadratic
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _ROUNDS = 60
 _ROUNDING = 1e-12

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.reliance.softplus_kernel import SoftplusKernel, softplus
 
-FloatArray = NDArray[np.float64]
 RowLoss = Callable[[FloatArray, FloatArray], FloatArray]
 
 MOST_PAIRS = 4_000_000_000

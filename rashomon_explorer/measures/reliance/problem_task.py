@@ -1,14 +1,12 @@
 """The rows of a problem, as the measures of linear models take them."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rashomon_explorer.losses import AbsoluteLoss, SquaredLoss
 from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
+
 Function = Callable[[FloatArray], FloatArray]
 
 _STRIP = 0.9 * math.pi  # the functions below are analytic for |Im z| < π

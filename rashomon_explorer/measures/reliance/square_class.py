@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.reliance.ellipsoid import Least, least_on_intersection
 from rashomon_explorer.measures.reliance.extreme import Extreme
@@ -12,8 +12,6 @@ from rashomon_explorer.measures.reliance.inside import climbed, pulled_inside
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.quadratic import Quadratic, SquareMoments
 from rashomon_explorer.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of the loss of the zero model: sums of n terms are right to 1e-15 of it
 _CLOSED = 1e-8

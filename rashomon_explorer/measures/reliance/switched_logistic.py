@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.reliance.softplus_kernel import (
     Function,
@@ -13,8 +13,6 @@ from rashomon_explorer.measures.reliance.softplus_kernel import (
     slope,
     softplus,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 
-FloatArray = NDArray[np.float64]
 Rows = FloatArray | pd.DataFrame
 Columns = int | str | Sequence[int | str]
 Predict = Callable[[Any], NDArray[Any]]

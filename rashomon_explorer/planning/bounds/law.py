@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erfcx, gammaincc
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.bounds._checks import need_count, need_nonnegative, need_positive
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
-
-FloatArray = NDArray[np.float64]
 
 _SMALLEST = 1e-280  # below it the incomplete gamma function has lost its digits
 

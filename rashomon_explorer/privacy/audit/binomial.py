@@ -1,10 +1,10 @@
 """Confidence bounds of a probability from a count, exact for every number of trials."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 
 def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:

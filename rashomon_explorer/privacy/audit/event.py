@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.audit.binomial import upper_bound
 from rashomon_explorer.validation import check_delta
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

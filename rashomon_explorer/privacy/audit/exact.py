@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.tradeoff.base import check_order
 from rashomon_explorer.validation import check_delta
 
-FloatArray = NDArray[np.float64]
 LogDensity = Callable[[FloatArray], FloatArray]
 Figure = Callable[["ExactAudit"], float]
 

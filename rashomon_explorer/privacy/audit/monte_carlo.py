@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.audit.event import Event, epsilons, errors, mus
 from rashomon_explorer.privacy.audit.score import Statistic, learnt_statistic
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -15,7 +15,6 @@ from rashomon_explorer.privacy.tradeoff import TradeOff
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.validation import check_delta
 
-FloatArray = NDArray[np.float64]
 Claim = Guarantee | TradeOff
 
 _FEWEST_RUNS = 40

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
+
 Statistic = Callable[[FloatArray], FloatArray]
 
 _MOST_FOR_SQUARES = 12  # columns, beyond which squares and products are too many to learn

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 _MOST = 400  # mechanisms; the work grows with their square
@@ -60,7 +61,7 @@ class AdaptiveBoundedRange(TradeOff):
         if not self.eta * self.count <= _WIDEST:
             raise ValueError(f"eta * count must be at most {_WIDEST}, got {self.eta * self.count}")
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         grid, values = self._table
         if self.eta == 0:
             return np.zeros_like(epsilon)
@@ -76,21 +77,21 @@ class AdaptiveBoundedRange(TradeOff):
         return {"kind": self.kind, "eta": self.eta, "count": self.count}
 
     @cached_property
-    def _table(self) -> tuple[Array, Array]:
+    def _table(self) -> tuple[FloatArray, FloatArray]:
         """ε from −kη to kη, and V_k from above."""
         cells = max(8, min(32, 1600 // self.count))
         half = self.count * cells
         # One η more on either side, for what the last step still asks for.
         steps = np.arange(-half - cells, half + cells + 1, dtype=float)
-        grid: Array = steps * (self.eta / cells)
-        values: Array = np.maximum(0.0, -np.expm1(grid))
+        grid: FloatArray = steps * (self.eta / cells)
+        values: FloatArray = np.maximum(0.0, -np.expm1(grid))
         if self.eta > 0:
             for _ in range(self.count):
                 values = _step(grid, values, cells, self.eta)
         return grid, np.minimum(1.0, values)
 
 
-def _step(grid: Array, values: Array, cells: int, eta: float) -> Array:
+def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> FloatArray:
     """V_j from V_{j−1}, both above the truth.
 
     For t in one cell of the grid, V_{j−1} is one line in s = e^ε at ε − t and one at ε − t + η:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
 from rashomon_explorer.validation import check_nonnegative
 
 
@@ -41,7 +42,7 @@ class Approximate(TradeOff):
         if not 0 <= self.slack <= 1:
             raise ValueError(f"slack must be in [0, 1], got {self.slack!r}")
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0); the first and second count here:
         # 1 − a(1 + e^ε) with a = (1 − δ)/(1 + e^ε₀).
         ratio = np.exp(np.minimum(epsilon - self.at, 0.0))
@@ -55,7 +56,7 @@ class Approximate(TradeOff):
             return math.inf
         return min(self.at, super().epsilon(delta))
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), exactly."""
         alpha = type_one_errors(alpha)
         room = 1 - self.slack

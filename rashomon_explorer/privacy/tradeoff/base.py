@@ -5,11 +5,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.validation import check_delta
-
-Array = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
 _LINES = 4001
@@ -30,14 +29,14 @@ class TradeOff(ABC):
     kind: ClassVar[str]
 
     @abstractmethod
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         """δ(ε) for ε ≥ 0."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain values from which :func:`from_dict` makes the curve again."""
 
-    def delta(self, epsilon: ArrayLike) -> Array:
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
         """δ(ε) for real ε of any sign; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
 
         Parameters
@@ -76,7 +75,7 @@ class TradeOff(ABC):
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
         return high
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below.
 
         Parameters
@@ -140,7 +139,7 @@ class TradeOff(ABC):
         return self
 
 
-def envelope(alpha: ArrayLike, epsilon: Array, delta: Array) -> Array:
+def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
     """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
 
     It is the largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
@@ -162,7 +161,7 @@ def envelope(alpha: ArrayLike, epsilon: Array, delta: Array) -> Array:
     return np.minimum(result.reshape(alpha.shape), 1 - alpha)[()]
 
 
-def type_one_errors(alpha: ArrayLike) -> Array:
+def type_one_errors(alpha: ArrayLike) -> FloatArray:
     """α as an array, refused outside [0, 1].
 
     Examples

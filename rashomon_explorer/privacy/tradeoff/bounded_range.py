@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, type_one_errors
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, type_one_errors
 from rashomon_explorer.validation import check_nonnegative
 
 
@@ -41,13 +42,13 @@ class BoundedRange(TradeOff):
         """Refuse a width that is negative or NaN."""
         check_nonnegative(eta=self.eta)
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.eta == 0:
             return np.zeros_like(epsilon)
         half = np.expm1(np.minimum(0.0, (epsilon - self.eta) / 2))
         return half**2 / -math.expm1(-self.eta)
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), exactly."""
         alpha = type_one_errors(alpha)
         small = math.exp(-self.eta)

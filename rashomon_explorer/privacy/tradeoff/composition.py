@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, envelope
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
 
 Part = tuple[TradeOff, int]
@@ -83,10 +84,10 @@ class Composition(TradeOff):
     def _losses(self) -> "_Losses":
         return _Losses.of(self.parts, self.grid)
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         return self._losses.delta(epsilon)
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below."""
         epsilon = self._losses.lines()
         return envelope(alpha, epsilon, self._profile(epsilon))
@@ -101,9 +102,9 @@ class Composition(TradeOff):
 class _Losses:
     """Losses ε_i with what is above each: mass under either law, and mass at infinity."""
 
-    losses: Array
-    upper: Array
-    lower: Array
+    losses: FloatArray
+    upper: FloatArray
+    lower: FloatArray
     infinite: float
     spacing: float
     error: float
@@ -139,7 +140,7 @@ class _Losses:
         error += 5e-16 * len(losses)
         return cls(losses, upper, lower, float(total._infinity_mass), spacing, error)
 
-    def delta(self, epsilon: Array) -> Array:
+    def delta(self, epsilon: FloatArray) -> FloatArray:
         """E max(0, 1 − e^(ε − loss)) over all losses, the infinite one included."""
         above = np.searchsorted(self.losses, epsilon, side="right")
         # Past the last loss both sums are 0, whatever e^ε is.
@@ -147,7 +148,7 @@ class _Losses:
         finite = np.maximum(0.0, self.upper[above] - weight * self.lower[above])
         return np.minimum(1.0, finite + self.infinite + self.error)
 
-    def lines(self) -> Array:
+    def lines(self) -> FloatArray:
         """Return some thousand ε from 0 to the last loss: each gives a line that is true."""
         top = self.losses[-1] if len(self.losses) else 0.0
         return np.linspace(0.0, min(top, 100.0), 4001)
@@ -221,7 +222,7 @@ def _spacing(parts: tuple[Part, ...], top: float) -> float:
     return max(min(_COARSEST, narrowest / 4), top / _MOST)
 
 
-def _rounding(probs: Array, size: int, count: int) -> float:
+def _rounding(probs: FloatArray, size: int, count: int) -> float:
     """Bound on the sum of errors of a k-fold convolution by FFT.
 
     A transform of N masses is wrong by at most γ = u log₂N in each of its values P_j, the power
@@ -235,7 +236,7 @@ def _rounding(probs: Array, size: int, count: int) -> float:
     return stage * (2 * count + 1) * float(np.sum(transform ** (count - 1)))
 
 
-def _joined(one: Array, other: Array) -> float:
+def _joined(one: FloatArray, other: FloatArray) -> float:
     """Bound on the sum of errors of one convolution by FFT; see :func:`_rounding`."""
     size = len(one) + len(other)
     heights = float(np.linalg.norm(one) * np.linalg.norm(other))

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr, ndtri
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.gaussian import gdp_epsilon
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
 from rashomon_explorer.validation import check_delta, check_nonnegative
 
 
@@ -37,7 +38,7 @@ class Gaussian(TradeOff):
         """Refuse a μ that is negative or NaN."""
         check_nonnegative(mu=self.mu)
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.mu == 0:
             return np.zeros_like(epsilon)
         if not np.isfinite(self.mu):
@@ -55,7 +56,7 @@ class Gaussian(TradeOff):
         check_delta(delta)
         return gdp_epsilon(self.mu, delta)
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), exactly."""
         return np.asarray(ndtr(-ndtri(type_one_errors(alpha)) - self.mu))[()]
 

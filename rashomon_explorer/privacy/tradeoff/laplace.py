@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, check_order, type_one_errors
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
 from rashomon_explorer.validation import check_delta, check_nonnegative
 
 
@@ -37,10 +38,10 @@ class Laplace(TradeOff):
         """Refuse a shift that is negative or NaN."""
         check_nonnegative(shift=self.shift)
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), exactly."""
         alpha = type_one_errors(alpha)
         small = math.exp(-self.shift)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, type_one_errors
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, type_one_errors
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,14 @@ class Piecewise(TradeOff):
         if np.any(run[:-1] * rise[1:] - rise[:-1] * run[1:] < -1e-15):
             raise ValueError("corners must be convex")
 
-    def _axes(self) -> tuple[Array, Array]:
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
         table = np.asarray(self.corners, dtype=float).reshape(-1, 2)
         return table[:, 0], table[:, 1]
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         return self.delta(epsilon)
 
-    def delta(self, epsilon: ArrayLike) -> Array:
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
         """δ(ε) for real ε of any sign: the maximum of 1 − β − e^ε α over the corners."""
         epsilon = np.asarray(epsilon, dtype=float)
         alpha, beta = self._axes()
@@ -67,7 +68,7 @@ class Piecewise(TradeOff):
             result = np.maximum(result, 1 - b - slope * a)
         return result[()]
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), exactly."""
         return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.composition import Composition
 
 # Where a sampled record puts the mean under the first law and under the second, in record norms.
@@ -81,7 +82,7 @@ class PoissonSampled(TradeOff):
         if self.relation not in _PAIRS:
             raise ValueError(f"relation must be one of {sorted(_PAIRS)}, got {self.relation!r}")
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
             return np.zeros_like(epsilon)
         return np.asarray(np.max([way.delta(epsilon) for way in self._ways], axis=0))
@@ -119,7 +120,7 @@ class _OneWay(TradeOff):
     second: int
     kind: ClassVar[str] = "poisson, one way"
 
-    def delta(self, epsilon: ArrayLike) -> Array:
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
         """P(x > c) − e^ε Q(x > c) for any ε, c where the densities' ratio is e^ε."""
         epsilon = np.asarray(epsilon, dtype=float)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
@@ -133,14 +134,14 @@ class _OneWay(TradeOff):
             off = off + np.where(np.isinf(edge) & (edge > 0), 0.0, math.ulp(0.0))
         return np.clip(mass - lost + off, 0.0, 1.0)[()]
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         return self.delta(epsilon)
 
     def inverse(self) -> TradeOff:
         """Swap the two laws, and left and right, so that the ratio rises again."""
         return _OneWay(self.of, -self.second, -self.first)
 
-    def _edge(self, epsilon: Array) -> Array:
+    def _edge(self, epsilon: FloatArray) -> FloatArray:
         """Where the ratio is e^ε, or an infinity."""
         rate, step = self.of.rate, 1 / self.of.sigma
         if self.second == 0:
@@ -156,7 +157,7 @@ class _OneWay(TradeOff):
         risen = np.where(size > _HUGE, size + math.log(2), np.arcsinh(np.exp(np.minimum(size, 18))))
         return np.asarray((epsilon / 2 + np.sign(epsilon) * risen) / step)
 
-    def _log_above(self, edge: Array, place: int) -> Array:
+    def _log_above(self, edge: FloatArray, place: int) -> FloatArray:
         """Logarithm of the mass above the edge, with a sampled record at ``place``."""
         rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
         taken = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
@@ -167,7 +168,7 @@ class _OneWay(TradeOff):
         raise NotImplementedError("store the curve of both orders of the neighbours")
 
 
-def _log_share(epsilon: Array, rate: float) -> Array:
+def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:
     """log((e^ε − 1 + q)/q), −∞ where that is of nothing."""
     near = np.log(np.maximum(np.expm1(np.minimum(epsilon, 50.0)) + rate, 0.0))
     return np.asarray(np.where(epsilon < 50.0, near, epsilon) - math.log(rate))

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff, envelope
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from rashomon_explorer.validation import check_count, check_delta, check_nonnegative
 
@@ -55,7 +56,7 @@ class RepeatedBoundedRange(TradeOff):
         check_nonnegative(eta=self.eta)
         check_count(count=self.count)
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         flat = [self._largest(float(e)) for e in np.ravel(epsilon)]
         return np.array(flat, dtype=float).reshape(np.shape(epsilon))
 
@@ -78,7 +79,7 @@ class RepeatedBoundedRange(TradeOff):
             root, hair = root * (1 + hair), 2 * hair
         return min(float(root), top)
 
-    def __call__(self, alpha: ArrayLike) -> Array:
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below."""
         lines = _LINES if self.count <= _WHOLE else _FEWER_LINES
         epsilon = np.linspace(0.0, min(self.epsilon(1e-15), 100.0), lines)
@@ -101,13 +102,13 @@ class RepeatedBoundedRange(TradeOff):
             return 0.0
         if not math.isfinite(eta):
             return 1.0
-        tests: Array = np.arange(count, dtype=float)
+        tests: FloatArray = np.arange(count, dtype=float)
         if count > _WHOLE:
             tests = self._promising(epsilon)
         upper = np.minimum((epsilon + (tests + 1) * eta) / (count + 1), eta)
         return min(1.0, float(_power(count, tests, upper - eta, upper, epsilon).max()))
 
-    def _promising(self, epsilon: float) -> Array:
+    def _promising(self, epsilon: float) -> FloatArray:
         """All tests m that may be best, by branch and bound.
 
         Ratios in [t − η, t] with t from t₁ to t₂ are ratios in [t₁ − η, t₂], so that the worst
@@ -129,7 +130,9 @@ class RepeatedBoundedRange(TradeOff):
         return np.concatenate(blocks)
 
 
-def _power(count: int, tests: Array, low: Array, high: Array, epsilon: float) -> Array:
+def _power(
+    count: int, tests: FloatArray, low: FloatArray, high: FloatArray, epsilon: float
+) -> FloatArray:
     """F(m) under one law minus e^ε F(m) under the other, for log ratios ``low`` and ``high``."""
     first = np.expm1(low) / np.expm1(low - high)  # mass of the high ratio
     second = np.exp(-high) * first

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rashomon_explorer.privacy.tradeoff.base import Array, TradeOff
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.privacy.tradeoff.base import TradeOff
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Subsampled(TradeOff):
             raise ValueError(f"rate must be in [0, 1], got {self.rate!r}")
         object.__setattr__(self, "of", self.of.symmetrised())
 
-    def _profile(self, epsilon: Array) -> Array:
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
             return np.zeros_like(epsilon)
         # Beyond 50 the 1 and the −1 are below a double's digits, and e^ε could overflow.

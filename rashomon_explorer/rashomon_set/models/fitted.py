@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models.base import check_scores, one_hot
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

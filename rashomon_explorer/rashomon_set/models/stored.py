@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.arrays import frozen
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models.base import one_hot
-
-FloatArray = NDArray[np.float64]
 
 RELATIONS: dict[str, Callable[[FloatArray, float], NDArray[np.bool_]]] = {
     "==": lambda column, reference: column == reference,

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set.linear import RashomonSet
 from rashomon_explorer.samplers.collect import Draws
-
-FloatArray = NDArray[np.float64]
 
 _UNKNOWN = no_guarantee("it is not known how these models were drawn")
 

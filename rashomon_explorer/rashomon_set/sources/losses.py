@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
 
-FloatArray = NDArray[np.float64]
 LossRule = Callable[[NDArray[Any], FloatArray], float]
 
 _TINY = float(np.finfo(float).eps)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models import StoredPredictions
 from rashomon_explorer.rashomon_set.models.base import check_scores, one_hot
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
@@ -19,7 +20,6 @@ from rashomon_explorer.rashomon_set.sources.losses import (
     threshold,
 )
 
-FloatArray = NDArray[np.float64]
 Classes = tuple[Any, ...]
 
 

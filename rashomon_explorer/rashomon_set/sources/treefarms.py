@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.sources.losses import sort_labels
 from rashomon_explorer.rashomon_set.sources.timbertrek import read_json
-from rashomon_explorer.rashomon_set.sources.trees import FloatArray, errors_of, tree_set
+from rashomon_explorer.rashomon_set.sources.trees import errors_of, tree_set
 
 _CRITERIA = ("objective", "loss")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}

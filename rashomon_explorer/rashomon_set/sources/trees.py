@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.sources.losses import losses_of, threshold
-
-FloatArray = NDArray[np.float64]
 
 
 def errors_of(

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.sensitivity import batch_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.full import FullDrift
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.threshold import NoThreshold, SmoothThreshold
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import STACK_COLUMNS
-
-FloatArray = NDArray[np.float64]
 
 _WIDTH = 32  # models in a group, of few rows more
 _FEWEST_CELLS, _WIDEST = 2**15, 1024

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
@@ -16,8 +16,6 @@ from rashomon_explorer.samplers.drift.interior import minimiser_inside
 from rashomon_explorer.samplers.drift.rounding import SinglePrecision
 from rashomon_explorer.samplers.drift.slack import Slack
 from rashomon_explorer.threshold import HardThreshold, NoThreshold, SmoothThreshold
-
-FloatArray = NDArray[np.float64]
 
 _DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 of it
 

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 from rashomon_explorer.threshold import GaussianThreshold
-
-FloatArray = NDArray[np.float64]
 
 _MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
 

@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.samplers.drift.base import Gradient
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

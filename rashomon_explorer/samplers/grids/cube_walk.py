@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 

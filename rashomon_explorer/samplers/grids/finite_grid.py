@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import Plan
@@ -15,8 +16,6 @@ from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
-
-FloatArray = NDArray[np.float64]
 
 _PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings a radius: 2 thousand to 36 thousand points
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button

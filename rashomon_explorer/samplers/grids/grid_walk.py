@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.cores import pause
 from rashomon_explorer.domains import Ball
@@ -15,10 +15,8 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, compose, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, IntArray, Mixing, cell_centres
+from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _EDGE = 2.0  # of the cube around the unit ball, and the ball's diameter
 _STEPS_AT_ONCE = 2**12

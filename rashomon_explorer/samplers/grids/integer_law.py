@@ -7,7 +7,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
+
 IntArray = NDArray[np.int64]
 
 MOST_POINTS = 2**22  # with 40 bits a weight, sums of weights stay below 2⁶³

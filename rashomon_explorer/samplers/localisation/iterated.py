@@ -3,16 +3,14 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import LocalisationPlan, plan_iterated
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.one_draw import draw_near, if_drawn
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import Stage
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
@@ -12,8 +12,6 @@ from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.local_problem import LocalProblem
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _IF_DRAWN = (
     "that a model was drawn is not counted: a sampler that gives up, or a minimum that rounding "

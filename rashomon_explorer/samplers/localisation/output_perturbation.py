@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import (
     LocalisationPlan,
     plan_perturbed,
@@ -17,8 +17,6 @@ from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.local_problem import refined
 from rashomon_explorer.samplers.localisation.one_draw import draw_near, if_drawn
 from rashomon_explorer.samplers.rejection.neighbourhood import settled
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

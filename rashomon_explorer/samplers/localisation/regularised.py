@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.minimum import Objective
 from rashomon_explorer.planning.regularising import RegularisedPlan, plan_regularised, with_ridge
 from rashomon_explorer.privacy import Guarantee
@@ -13,8 +13,6 @@ from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.one_draw import first_draw, if_drawn
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
 from rashomon_explorer.losses.shifted_bound import Expandable, Minimised, ShiftedBound
@@ -23,7 +24,6 @@ from rashomon_explorer.samplers.rejection.proposals import (
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.target import GibbsTarget
 
-FloatArray = NDArray[np.float64]
 Floor = Callable[[FloatArray], FloatArray]
 
 _PROPOSAL_CELLS = 2**17  # proposals × parameters made at once

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import ExcessBound
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
 _LEAST_PAD = 0.125  # in units of 1/(βR²): costs at most exp(−¼) of the acceptance

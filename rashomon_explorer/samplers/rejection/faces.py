@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Box, L1Ball, Simplex
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.neighbourhood import parts
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 
-FloatArray = NDArray[np.float64]
 Steep = Callable[[FloatArray], NDArray[np.bool_]]
 
 _LEAST_GAP = 1e-14

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import EnvelopeError
-
-FloatArray = NDArray[np.float64]
 
 _TAIL = 45.0  # nats below the peak; what lies beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64

@@ -4,18 +4,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammainc, gammaincinv, hyp1f1, xlogy
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.line_law import LineLaw
 from rashomon_explorer.samplers.rejection.neighbourhood import parts
 from rashomon_explorer.samplers.rejection.volumes import log_ball_volume
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _STEPS = 40  # towards the plane of least mass; each costs one gradient
 _ENOUGH = 0.02  # nats of mass that a step must save for another to be tried

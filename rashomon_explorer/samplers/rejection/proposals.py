@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.faces import Faces, Steep, faces_of
@@ -13,8 +14,6 @@ from rashomon_explorer.samplers.rejection.neighbourhood import parts
 from rashomon_explorer.samplers.rejection.radial import RadialLaw
 from rashomon_explorer.samplers.rejection.volumes import log_ball_volume
 from rashomon_explorer.target import GibbsTarget
-
-FloatArray = NDArray[np.float64]
 
 _PAD_EXPONENTS = range(-6, 3)
 _STEEP = 0.3  # times the curvature's standard deviation, squared: tried from 0.01 to 1

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rashomon_explorer.array_types import FloatArray
 
 _CELLS = 4096
 _TAIL = 45.0  # nats below the peak; what lies beyond is sampled too, from coarse cells

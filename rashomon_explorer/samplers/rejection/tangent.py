@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.neighbourhood import parts
-
-FloatArray = NDArray[np.float64]
 
 _ON_SPHERE = 1e-6
 _MOST_LEFT = 10  # in units of the minimum's tolerance, which is a millionth of the oscillation

@@ -8,9 +8,9 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.planning.certificates import (
@@ -24,7 +24,6 @@ from rashomon_explorer.planning.certificates import law as law_module
 from rashomon_explorer.planning.certificates import localised as localised_module
 from rashomon_explorer.threshold import HardThreshold, SmoothThreshold
 
-FloatArray = NDArray[np.float64]
 Pair = tuple[FloatArray, FloatArray]
 Profile = Callable[[float], float]
 

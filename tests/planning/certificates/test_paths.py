@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.planning.certificates import (
@@ -18,7 +18,6 @@ from rashomon_explorer.planning.certificates import (
 )
 from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
 
-FloatArray = NDArray[np.float64]
 # One half of a row's slope is data: ℓ = ½θ² ± ½θ on [−1, 1].
 CONSTANTS = Constants(n=4, p=1, L=1.5, M=1.0, m=1.0, osc=0.5)
 BALL = Ball(1.0)
