@@ -1,15 +1,17 @@
-"""What a section is made of; each block writes itself as HTML and escapes every word in it."""
+"""What a section is made of; each block writes itself as HTML with its template."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from functools import cached_property
 from typing import Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from rashomon_explorer.plots.tables import rounded_bounds
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.report import templating
 from rashomon_explorer.report.figures import figure_json
 
 MOST_ROWS = 40
@@ -29,7 +31,7 @@ class Sheet(Protocol):
 class Block(Protocol):
     """A piece of a section."""
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """Write it."""
         ...
 
@@ -41,10 +43,9 @@ class Words:
     text: str
     kind: str = ""
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        role = ' role="note"' if self.kind == "warning" else ""
-        return f'<p class="{escape(self.kind)}"{role}>{escape(self.text)}</p>'
+        return templating.block("words", self)
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Facts:
 
     rows: Sequence[tuple[str, str, str]]
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return f'<dl class="facts">{"".join(_fact(*row) for row in self.rows)}</dl>'
+        return templating.block("facts", self)
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,9 @@ class Items:
 
     rows: Mapping[str, str]
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        items = (f"<li><b>{escape(k)}.</b> {escape(v)}</li>" for k, v in self.rows.items())
-        return f"<ul>{''.join(items)}</ul>"
+        return templating.block("items", self)
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Code:
 
     lines: Sequence[str]
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return f'<pre tabindex="0"><code>{escape(chr(10).join(self.lines))}</code></pre>'
+        return templating.block("code", self)
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,33 @@ class Table:
     caption: str
     note: str = ""
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        shown = rounded_bounds(self.frame.head(MOST_ROWS))
-        cut = len(shown) < len(self.frame)
-        many = f" (first {MOST_ROWS} of {len(self.frame):,} rows)" if cut else ""
-        caption = escape(self.caption + many)
-        names = [shown.index.name or "", *map(str, shown.columns)]
-        head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
-        body = "".join(map(_row, shown.index, shown.to_numpy(dtype=object).tolist()))
-        note = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
-        return (
-            f'<div class="table" role="region" aria-label="{caption}" tabindex="0"><table>'
-            f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            f"</table></div>{note}"
-        )
+        return templating.block("table", self)
+
+    @property
+    def whole_caption(self) -> str:
+        """The caption, and how much of the table is left out."""
+        cut = len(self.frame) > MOST_ROWS
+        return self.caption + (f" (first {MOST_ROWS} of {len(self.frame):,} rows)" if cut else "")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, the index's first."""
+        return [str(self._shown.index.name or ""), *map(str, self._shown.columns)]
+
+    @property
+    def lines(self) -> list[tuple[str, list[tuple[str, bool]]]]:
+        """Rows as text: a name, and for each cell its words and whether they are a number."""
+        values = self._shown.to_numpy(dtype=object).tolist()
+        return [
+            (_written(name), [(_written(value), not isinstance(value, str)) for value in row])
+            for name, row in zip(self._shown.index, values, strict=True)
+        ]
+
+    @cached_property
+    def _shown(self) -> pd.DataFrame:
+        return rounded_bounds(self.frame.head(MOST_ROWS))
 
 
 @dataclass(frozen=True)
@@ -121,33 +133,21 @@ class Plot:
         view = meta.get("view", "public") if isinstance(meta, dict) else "public"
         object.__setattr__(self, "view", view)
 
-    def html(self, sheet: Sheet) -> str:
+    def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
         if not sheet.interactive:
-            return f"<figure>{self.table.html(sheet)}</figure>"
-        name, label = sheet.next_id(), escape(self.label)
-        return (
-            f'<figure><div class="plot" id="{name}" role="img" aria-label="{label}" '
-            f'style="height:{int(self.figure.layout.height or 360)}px"></div>'
-            f'<script type="application/json" data-figure="{name}">{figure_json(self.figure)}'
-            f"</script><figcaption>{label}</figcaption><details><summary>The numbers behind this "
-            f"figure</summary>{self.table.html(sheet)}</details></figure>"
-        )
+            return templating.block("plot_as_table", self)
+        return templating.block("plot", self, sheet.next_id())
 
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return int(self.figure.layout.height or 360)
 
-def _fact(name: str, value: str, remark: str) -> str:
-    small = f'<dd class="note">{escape(remark)}</dd>' if remark else ""
-    return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd>{small}</div>"
-
-
-def _row(name: Any, values: Sequence[Any]) -> str:
-    cells = "".join(_cell(value) for value in values)
-    return f'<tr><th scope="row">{escape(_written(name))}</th>{cells}</tr>'
-
-
-def _cell(value: Any) -> str:
-    kind = "" if isinstance(value, str) else ' class="number"'
-    return f"<td{kind}>{escape(_written(value))}</td>"
+    @property
+    def json(self) -> Markup:
+        """The figure for a script element, inside of which nothing is escaped as HTML."""
+        return Markup(figure_json(self.figure))
 
 
 def _written(value: Any) -> str:

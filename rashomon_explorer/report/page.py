@@ -5,13 +5,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.report import templating
 from rashomon_explorer.report.blocks import Block, Plot
 from rashomon_explorer.report.figures import json_for_script
 from rashomon_explorer.report.sections.base import Section, Skip
@@ -53,7 +54,7 @@ class Page:
 
     def write(self, sections: Sequence[Section], material: Any) -> str:
         """Make every section and put them together."""
-        made: list[tuple[Section, str]] = []
+        made: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
         for section in sections:
             try:
@@ -61,20 +62,15 @@ class Page:
             except Skip as error:
                 left_out[section.title] = str(error)
             else:
-                made.append((section, self._section(section, blocks)))
-        body = "".join(html for _, html in made) + _left_out(left_out)
-        return self._document([section for section, _ in made], body)
+                made.append((section, self._written(section, blocks)))
+        return self._document(made, left_out)
 
-    def _section(self, section: Section, blocks: Iterable[Block]) -> str:
+    def _written(self, section: Section, blocks: Iterable[Block]) -> list[Markup]:
         inside = []
         for block in blocks:
             self._check(section, block)
             inside.append(block.html(self))
-        return (
-            f'<section id="{section.key}" class="{section.view}" aria-labelledby="h-{section.key}">'
-            f'<h2 id="h-{section.key}">{escape(section.title)}</h2>'
-            f'<p class="badge {section.view}">{BADGES[section.view]}</p>{"".join(inside)}</section>'
-        )
+        return inside
 
     def _check(self, section: Section, block: Block) -> None:
         """Keep a curator's figure out of a release, and an unmarked one out of a curator's."""
@@ -85,37 +81,22 @@ class Page:
         if section.view == "curator" and view not in (None, *_CURATOR_VIEWS):
             raise AssertionError(f"a figure of {section.key} carries no curator's band")
 
-    def _document(self, sections: Sequence[Section], body: str) -> str:
+    def _document(
+        self, made: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
+    ) -> str:
         scripts = [get_plotlyjs(), _shipped("report.js")] if self.interactive else []
-        contents = "".join(
-            f'<li><a href="#{one.key}">{escape(one.title)}</a></li>' for one in sections
+        return templating.page(
+            title=self.title,
+            edition=self.edition,
+            banner=BANNERS[self.edition],
+            badges=BADGES,
+            sections=made,
+            left_out=left_out,
+            policy=Markup(_policy(scripts)),
+            style=Markup(_shipped("report.css")),
+            looks=Markup(json_for_script(templates())),
+            scripts=[Markup(script) for script in scripts],
         )
-        looks = (
-            f'<script type="application/json" id="looks">{json_for_script(templates())}</script>'
-        )
-        return (
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            '<meta name="color-scheme" content="light dark"><meta name="referrer" '
-            f'content="no-referrer"><title>{escape(self.title)}</title>'
-            f"<style>{_shipped('report.css')}</style></head>"
-            f'<body class="{self.edition}">'
-            f'<p class="banner" role="note">{BANNERS[self.edition]}</p>'
-            f'<header><h1>{escape(self.title)}</h1></header><nav aria-label="Contents"><ol>'
-            f"{contents}</ol></nav><main>{body}</main>{looks if scripts else ''}"
-            f"{''.join(f'<script>{script}</script>' for script in scripts)}</body></html>\n"
-        )
-
-
-def _left_out(reasons: dict[str, str]) -> str:
-    if not reasons:
-        return ""
-    items = "".join(f"<li><b>{escape(k)}:</b> {escape(v)}</li>" for k, v in reasons.items())
-    return (
-        '<section id="left-out" aria-labelledby="h-left-out"><h2 id="h-left-out">Not in this '
-        f"report, and why</h2><ul>{items}</ul></section>"
-    )
 
 
 def _policy(scripts: Sequence[str]) -> str:
