@@ -40,7 +40,7 @@ from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.samplers import SAMPLERS, ExactSampler, Sampler
+from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.target import GibbsTarget
 
@@ -135,14 +135,15 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         to_ledger = self.ledger is not None
+        known = traits_of(self.sampler)
         make: Callable[..., Plan] = partial(plan, ledger=to_ledger)
         if self.sampler == "langevin":
             make = partial(plan_path, ledger=to_ledger)
-        elif self.sampler == "exact" and not to_ledger:
+        elif known.planned_law and not to_ledger:
             # A ledger adds up by one rule, and on a grid bounded range alone is proved.
             make = partial(plan, certificate="best")
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        with said_elsewhere() if self.sampler == "hit_and_run" else nullcontext():
+        with said_elsewhere() if known.stays_inside else nullcontext():
             return make(
                 n_samples,
                 (n_features + 1) * loss.outputs,
@@ -288,12 +289,11 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
         return attributes(draws.first(reporter.reported))
 
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
-        sampler = SAMPLERS[self.sampler](planned)
-        if not isinstance(sampler, ExactSampler):
-            return sampler
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
-        return replace(sampler, patience=self.patience, spread=steepest * 2 * self.radius)
+        return SAMPLERS[self.sampler].for_plan(
+            planned, patience=self.patience, spread=steepest * 2 * self.radius
+        )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))

@@ -5,6 +5,7 @@ import warnings
 from rashomon_explorer.exceptions import HopelessDrawWarning
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.weakness import is_said_elsewhere
+from rashomon_explorer.samplers import traits_of
 from rashomon_explorer.samplers.preflight import preflight, remedies
 from rashomon_explorer.users_line import users_line
 
@@ -19,7 +20,7 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     ----------
     planned : Plan
     sampler : str
-        Of the samplers, the exact one alone may give up.
+        Its name: of the samplers, the exact one alone may give up.
 
     Warns
     -----
@@ -31,7 +32,8 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     >>> from rashomon_explorer.planning import plan
     >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
     """
-    told = "" if sampler != "exact" or is_said_elsewhere() else foretold(planned)
+    quiet = not traits_of(sampler).may_give_up or is_said_elsewhere()
+    told = "" if quiet else foretold(planned)
     if told:
         warnings.warn(
             f"{told} Nothing is charged yet.", HopelessDrawWarning, stacklevel=users_line()

@@ -173,7 +173,7 @@ def _has_a_guarantee(step: Any) -> bool:
         return False
     make = plan_path if sampler == "langevin" else plan
     some = make(1000, 2, 0.0, radius=1.0, row_norm=1.0, epsilon=1.0, delta=1e-6, n_draws=1)
-    return SAMPLERS[sampler](some).guarantee(some).holds
+    return SAMPLERS[sampler].for_plan(some).guarantee(some).holds
 
 
 def _elementwise(step: Any) -> bool:

@@ -13,13 +13,7 @@ from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
-from rashomon_explorer.samplers import HitAndRunSampler, MalaSampler
-
-INDEPENDENT = ("exact", "finite_grid", "langevin")
-"""Samplers of the estimators whose draws are independent; "langevin" keeps one state a chain."""
-
-CHAINS = {"hit_and_run": HitAndRunSampler().n_chains, "mala": MalaSampler().n_chains}
-"""Samplers of the estimators that keep many states of each chain, and how many chains they run."""
+from rashomon_explorer.samplers import SAMPLERS, traits_of
 
 
 @dataclass(frozen=True)
@@ -175,14 +169,16 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    if n_chains is None and sampler not in (*INDEPENDENT, *CHAINS):
+    known = traits_of(sampler)
+    if n_chains is None and not known.dependence_known:
+        allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)
         raise ValueError(
             f"how draws of the sampler {sampler!r} depend on each other is not known: use one of "
-            f"{[*INDEPENDENT, *CHAINS]}, or say n_chains= of states of chains"
+            f"{allowed}, or say n_chains= of states of chains"
         )
     if not (np.isfinite(half_width) and half_width > 0):
         raise ValueError(f"half_width must be finite and > 0, got {half_width!r}")
-    return CHAINS.get(sampler) if n_chains is None else n_chains
+    return (known.n_chains or None) if n_chains is None else n_chains
 
 
 def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

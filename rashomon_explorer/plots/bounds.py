@@ -21,16 +21,12 @@ from rashomon_explorer.plots.theme import (
     new_figure,
 )
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.samplers import traits_of
 
 _POINTS = 241
 _HEADROOM = 1.08
 _LINE = 16  # pixels of a line under the title
 _MOST_STEPS = 2_000
-_OTHERWISE = {
-    "finite_grid": "promised of draws from the whole ball; these are exact on a grid in it",
-    "hit_and_run": "promised of private draws; hit-and-run never leaves the set",
-}
-"""Why the promise is not of a sampler's draws, the exact one's apart."""
 
 
 def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
@@ -151,8 +147,9 @@ def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> list[str]:
         f"mean excess {number(float(rashomon_set.excess.mean()))}, "
         f"promised {at_most(promise.mean)}",
     ]
-    if (sampler := rashomon_set.sampler) != "exact":
-        words.append(_OTHERWISE.get(sampler, f"promised of exact draws, not of {sampler}"))
+    known = traits_of(rashomon_set.sampler)
+    if not known.planned_law:
+        words.append(known.unplanned or f"promised of exact draws, not of {rashomon_set.sampler}")
     return words
 
 

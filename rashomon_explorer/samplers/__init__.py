@@ -1,9 +1,6 @@
 """Samplers of thresholded Gibbs laws: one file each, found by name in ``SAMPLERS``."""
 
-from collections.abc import Callable
-
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.samplers.base import Batch, Sampler
+from rashomon_explorer.samplers.base import Batch, PlannedSampler, Sampler
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.grids.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
@@ -15,16 +12,26 @@ from rashomon_explorer.samplers.localisation.regularised import RegularisedSampl
 from rashomon_explorer.samplers.mala import MalaSampler
 from rashomon_explorer.samplers.metered_langevin import MeteredLangevin
 from rashomon_explorer.samplers.planned_path import PlannedPath
+from rashomon_explorer.samplers.traits import Traits
 
 # Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
 # more than an exact draw: they are built by hand and charged by their own certificate.
-SAMPLERS: dict[str, Callable[[Plan], Sampler]] = {
-    "exact": lambda plan: ExactSampler(),
-    "finite_grid": lambda plan: FiniteGridSampler(),
-    "hit_and_run": lambda plan: HitAndRunSampler(),
-    "langevin": PlannedPath,
-    "mala": lambda plan: MalaSampler(),
+SAMPLERS: dict[str, type[PlannedSampler]] = {
+    kind.name: kind
+    for kind in (ExactSampler, FiniteGridSampler, HitAndRunSampler, PlannedPath, MalaSampler)
 }
+
+
+def traits_of(name: str) -> Traits:
+    """Say what is true of draws that bear a sampler's name: nothing, of those made elsewhere.
+
+    Examples
+    --------
+    >>> traits_of("hit_and_run").stays_inside, traits_of("unknown").stays_inside
+    (True, False)
+    """
+    return SAMPLERS[name].traits if name in SAMPLERS else Traits()
+
 
 __all__ = [
     "SAMPLERS",
@@ -39,6 +46,9 @@ __all__ = [
     "MeteredLangevin",
     "OutputPerturbationSampler",
     "PlannedPath",
+    "PlannedSampler",
     "RegularisedSampler",
     "Sampler",
+    "Traits",
+    "traits_of",
 ]

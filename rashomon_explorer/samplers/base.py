@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 
@@ -38,10 +39,7 @@ class Sampler(Protocol):
     or report between batches; ``batches`` gives up the GIL once a batch.
     """
 
-    @property
-    def name(self) -> str:
-        """Key in the registry."""
-        ...
+    name: ClassVar[str]
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Privacy of all the plan's draws, proved for the code that runs."""
@@ -49,4 +47,26 @@ class Sampler(Protocol):
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of draws."""
+        ...
+
+
+class PlannedSampler(Sampler, Protocol):
+    """A sampler that carries out a plan, and says what is true of its draws."""
+
+    traits: ClassVar[Traits]
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Sampler of a plan's draws.
+
+        Parameters
+        ----------
+        plan : Plan
+        patience : int, optional
+            Refused proposals in a row after which it may give up, where it may at all.
+        spread : float, optional
+            Public upper bound of max − min of the loss over the domain.
+        """
         ...

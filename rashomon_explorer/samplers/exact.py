@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from rashomon_explorer.planning.bounds import giving_up_probability, least_accep
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.candidates import MOST_AHEAD, Candidates, accepted
+from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
@@ -50,14 +52,25 @@ class ExactSampler:
     draws, and the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
     """
 
+    name: ClassVar[str] = "exact"
+    traits: ClassVar[Traits] = Traits(
+        independent=True, planned_law=True, uniform_on="ball", may_give_up=True
+    )
+
     patience: int | None = 5_000_000
     spread: float | None = None
-    name: str = "exact"
 
     def __post_init__(self) -> None:
         """Refuse a patience that is none."""
         if self.patience is not None and not self.patience >= 1:
             raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Give up as the caller wants, and with what is known of the loss."""
+        return cls(patience, spread)
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's own, by whichever certificate of exact draws pays for it.

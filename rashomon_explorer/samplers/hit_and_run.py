@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.rejection.envelope import Envelope
+from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 
@@ -38,10 +40,25 @@ class HitAndRunSampler:
     promised about privacy.
     """
 
+    name: ClassVar[str] = "hit_and_run"
+
     n_chains: int = 32
     burn_in: int | None = None
     thin: int | None = None
-    name: str = "hit_and_run"
+
+    traits: ClassVar[Traits] = Traits(
+        n_chains=n_chains,
+        unplanned="promised of private draws; hit-and-run never leaves the set",
+        uniform_on="ball",
+        stays_inside=True,
+    )
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """No guarantee: the chain reads the rows without noise."""

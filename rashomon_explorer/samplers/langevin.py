@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class LangevinSampler:
     [(2, 8), (2, 8)]
     """
 
+    name: ClassVar[str] = "langevin"
+
     step_size: float
     n_steps: int
     n_chains: int = 64
@@ -87,7 +89,6 @@ class LangevinSampler:
     precision: str = "double"
     lazy: bool = True
     release: str = "path"
-    name: str = "langevin"
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.samplers.base import Batch
+from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 _WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
@@ -57,10 +59,13 @@ class MalaSampler:
     True
     """
 
+    name: ClassVar[str] = "mala"
+
     n_chains: int = 64
     warm_up: int | None = None
     thin: int | None = None
-    name: str = "mala"
+
+    traits: ClassVar[Traits] = Traits(n_chains=n_chains)
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""
@@ -68,6 +73,13 @@ class MalaSampler:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """No guarantee: the chain reads the rows without noise."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from rashomon_explorer.planning import PathPlan, Plan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 _SECONDS_BETWEEN_LOOKS = 0.1  # at the Stop button
@@ -45,13 +47,22 @@ class PlannedPath:
     (2, 3)
     """
 
+    name: ClassVar[str] = "langevin"
+    traits: ClassVar[Traits] = Traits(independent=True)
+
     plan: Plan
-    name: str = "langevin"
 
     def __post_init__(self) -> None:
         """Refuse a plan that says nothing about steps."""
         if not isinstance(self.plan, PathPlan):
             raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Run the chains of this plan, which always end."""
+        return cls(plan)
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's own: all states of all its chains."""

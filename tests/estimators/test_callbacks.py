@@ -120,7 +120,7 @@ class TestDraws:
         labels: FloatArray,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Refusing())
+        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher()
         model = kind(n_draws=4, epsilon=20.0).set_callbacks(watcher).fit(X, labels)
         names = [name for name, _ in watcher.seen]
@@ -136,7 +136,7 @@ class TestDraws:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Refusing())
+        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         path = tmp_path / "data.ledger"
         Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
@@ -155,7 +155,7 @@ class TestDraws:
         labels: FloatArray,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Refusing())
+        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher(stop_at=4, task="proposals")
         model = kind(n_draws=50, epsilon=20.0).set_callbacks(watcher).fit(X, labels)
         assert model.rashomon_set_.n_draws == watcher.count("draw") == 2

@@ -109,7 +109,7 @@ class TestCharge:
                 yield Batch(batch.theta[:, :1], batch.losses[:1], batch.evaluated)
                 raise SamplerError("out of luck")
 
-        monkeypatch.setitem(SAMPLERS, "exact", lambda plan: Failing())
+        monkeypatch.setitem(SAMPLERS, "exact", Failing)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
             kind(n_draws=2, ledger=path).fit(X, labels)

@@ -12,8 +12,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
 from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.rashomon_set import RashomonSet
-
-_EXACT = "exact"
+from rashomon_explorer.samplers import traits_of
 
 
 class BoundsCard(FigureCard):
@@ -103,6 +102,6 @@ def _remark(given: Plan | RashomonSet) -> str:
         said.append(
             "A mean over few draws may pass its bound by chance. –: one table cannot show it."
         )
-        if given.sampler != _EXACT:
+        if not traits_of(given.sampler).planned_law:
             said.append(f"These are draws of {given.sampler}, of which nothing is promised.")
     return f'<p class="rx-note">{escape(" ".join(said))}</p>'

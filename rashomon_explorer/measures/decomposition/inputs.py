@@ -10,14 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
-from rashomon_explorer.samplers import HitAndRunSampler
+from rashomon_explorer.samplers import SAMPLERS, traits_of
 
 Mask = NDArray[np.bool_]
 
-# Independent draws, and whether those inside are uniform on the set. A grid's are, on the grid's.
-HITS_ARE_UNIFORM = {"exact": True, "finite_grid": True, "langevin": False}
 _SAME = 1e-9  # of a number: a minimum that other threads added up
-_REFERENCES = {"hit_and_run": "exact", "exact": "exact", "finite_grid": "finite_grid"}
 
 
 ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
@@ -92,7 +89,8 @@ def _of_set(
         kept = _reference(reference, drawn)
         others = _values(kept, X, measure)
         chains = _chains(len(others), reference_chains, _own_chains(kept))
-    uniform = HITS_ARE_UNIFORM[drawn.sampler]
+    known = traits_of(drawn.sampler)
+    uniform = bool(known.uniform_on)
     _refuse_unknown_width(hit, len(others), uniform)
     every = np.concatenate([values, others]) if len(others) else values
     return Given(
@@ -103,7 +101,7 @@ def _of_set(
         # A regression's scores have no bound that is known here.
         most=measure.most(every) if drawn.task == "classification" else float("inf"),
         guaranteed=drawn.guarantee.holds,
-        least_hit_rate=drawn.plan.hit_rate_bound if drawn.sampler == "exact" else 0.0,
+        least_hit_rate=drawn.plan.hit_rate_bound if known.planned_law else 0.0,
     )
 
 
@@ -147,9 +145,10 @@ def _of_arrays(
 
 def _draws(models: CuratorSet) -> RashomonSet:
     sampler = getattr(models, "sampler", "unknown")
-    if not isinstance(models, RashomonSet) or sampler not in HITS_ARE_UNIFORM:
+    if not isinstance(models, RashomonSet) or not traits_of(sampler).independent:
+        allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
         raise ValueError(
-            f"models must be independent draws of one of the samplers {sorted(HITS_ARE_UNIFORM)}, "
+            f"models must be independent draws of one of the samplers {allowed}, "
             f"got {sampler!r}: a mechanism is asked what it adds"
         )
     if not models.as_drawn:
@@ -161,14 +160,14 @@ def _draws(models: CuratorSet) -> RashomonSet:
 
 
 def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
-    wanted = HITS_ARE_UNIFORM[drawn.sampler] and drawn.sampler
-    if not isinstance(reference, RashomonSet) or reference.sampler not in _REFERENCES:
+    if not isinstance(reference, RashomonSet) or not traits_of(reference.sampler).uniform_on:
         kind = getattr(reference, "sampler", type(reference).__name__)
         raise ValueError(
             "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
             f"sampler='hit_and_run' (curator) or 'exact' on the same rows, got {kind!r}"
         )
-    if wanted and _REFERENCES[reference.sampler] != wanted:
+    known, wanted = traits_of(reference.sampler), traits_of(drawn.sampler).uniform_on
+    if wanted and known.uniform_on != wanted:
         raise ValueError(
             f"reference must be uniform on the set of the draws: {reference.sampler!r} draws from "
             f"another set of models than {drawn.sampler!r}"
@@ -182,12 +181,12 @@ def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
             )
     if not reference.as_drawn:
         raise ValueError("reference must be all draws of a fit; those outside are left out here")
-    return reference.inside() if reference.sampler != "hit_and_run" else reference
+    return reference if known.stays_inside else reference.inside()
 
 
 def _own_chains(reference: RashomonSet) -> int:
     """Chains that a reference came from; fewer states than the sampler has are of one each."""
-    chains = HitAndRunSampler().n_chains if reference.sampler == "hit_and_run" else math.inf
+    chains = traits_of(reference.sampler).n_chains or math.inf
     return int(min(chains, reference.n_draws))
 
 

@@ -19,6 +19,7 @@ from rashomon_explorer.measures.decomposition.width_or_noise import estimates, f
 from rashomon_explorer.planning import Plan, affordable_eta
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.samplers import traits_of
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
 
@@ -127,7 +128,7 @@ def _check_models(models: Any) -> None:
         raise CuratorOnlyError(
             "what draws outside weigh is read off private rows: not in a release"
         )
-    if not isinstance(models, RashomonSet) or models.sampler != "exact":
+    if not isinstance(models, RashomonSet) or not traits_of(models.sampler).planned_law:
         kind = getattr(models, "sampler", type(models).__name__)
         raise ValueError(
             f"models must be a RashomonSet of sampler='exact', whose law is known at every price, "

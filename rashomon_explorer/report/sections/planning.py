@@ -22,6 +22,7 @@ from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
 from rashomon_explorer.rounding import hit_rate_text, rounded_down, rounded_up
+from rashomon_explorer.samplers import traits_of
 
 
 def plan(given: Any) -> list[Block]:
@@ -61,8 +62,8 @@ def certificates(given: Any) -> list[Block]:
             "the public constants were not handed in: problem= for the curator, constants= and "
             "domain= for a release"
         )
-    sampler = getattr(given.models, "sampler", _EXACT) if isinstance(given, Curator) else _EXACT
-    if sampler != _EXACT and not isinstance(planned, PathPlan):
+    sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
+    if sampler and not traits_of(sampler).planned_law and not isinstance(planned, PathPlan):
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(
@@ -116,7 +117,6 @@ def _price(epsilon: float) -> str:
     return rounded_up(epsilon) if math.isfinite(epsilon) else "–"
 
 
-_EXACT = "exact"
 _ONE = (
     "What holds of these draws is the guarantee above, which names its theorem; the others bound "
     "the same settings and are no further prices."

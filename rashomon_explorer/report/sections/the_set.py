@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.special import betaincinv
 
-from rashomon_explorer.measures.stopping import INDEPENDENT
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import plot_bounds, plot_losses
 from rashomon_explorer.plots.tables import excess_table, losses_table
@@ -11,6 +10,7 @@ from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words
 from rashomon_explorer.report.material import AnySet, Curator, Public, Release
+from rashomon_explorer.samplers import traits_of
 
 Rows = list[tuple[str, str, str]]
 _ALPHA = 0.05
@@ -82,7 +82,7 @@ def _losses(models: AnySet) -> Rows:
 
 
 def _interval(models: AnySet) -> str:
-    if models.sampler not in INDEPENDENT or not models.as_drawn:
+    if not traits_of(models.sampler).independent or not models.as_drawn:
         return "of these models; no interval is proved, for they are no independent sample"
     hits = round(models.hit_rate * models.n_draws)
     low, high = hit_rate_interval(hits, models.n_draws)

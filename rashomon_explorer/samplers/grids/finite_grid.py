@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
+from rashomon_explorer.samplers.traits import Traits
 
 _PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings a radius: 2 thousand to 36 thousand points
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
@@ -119,9 +120,15 @@ class FiniteGridSampler:
     [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     """
 
+    name: ClassVar[str] = "finite_grid"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="promised of draws from the whole ball; these are exact on a grid in it",
+        uniform_on="grid",
+    )
+
     spacing: float | None = None
     most_points: int = 2**18
-    name: str = "finite_grid"
 
     def __post_init__(self) -> None:
         """Refuse settings that make no grid."""
@@ -129,6 +136,13 @@ class FiniteGridSampler:
             raise ValueError(f"spacing must be finite and > 0, got {self.spacing!r}")
         if not 1 <= self.most_points <= MOST_POINTS:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Each draw is η-bounded-range with η = β·osc, whatever ψ.

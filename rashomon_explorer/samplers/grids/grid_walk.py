@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -73,12 +74,13 @@ class GridWalkSampler:
     (3, 1)
     """
 
+    name: ClassVar[str] = "grid_walk"
+
     accuracy: float = 0.5
     n_steps: int | None = None
     n_chains: int = 64
     most_steps: int = 10_000_000
     most_cells: int = 2**18
-    name: str = "grid_walk"
 
     def __post_init__(self) -> None:
         """Refuse settings that make no walk."""

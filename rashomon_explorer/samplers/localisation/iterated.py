@@ -1,6 +1,7 @@
 """The iterated exponential mechanism: each draw narrows the domain of the next."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,11 +47,12 @@ class IteratedSampler:
     (2,)
     """
 
+    name: ClassVar[str] = "iterated"
+
     epsilon: float
     failure: float | None = None
     n_stages: int | None = None
     sampler: ExactSampler = field(default_factory=ExactSampler)
-    name: str = "iterated"
 
     def plan(self, problem: Problem) -> LocalisationPlan:
         """Radii, temperatures, prices and bounds; only public constants are used.

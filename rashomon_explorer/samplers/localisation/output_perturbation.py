@@ -1,6 +1,7 @@
 """Output perturbation, then the exponential mechanism near the noisy minimiser."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,10 +49,11 @@ class OutputPerturbationSampler:
     (2,)
     """
 
+    name: ClassVar[str] = "output_perturbation"
+
     epsilon: float
     failure: float | None = None
     sampler: ExactSampler = field(default_factory=ExactSampler)
-    name: str = "output_perturbation"
 
     def plan(self, problem: Problem) -> LocalisationPlan:
         """Noise, radius, temperature and bounds; only public constants are used.

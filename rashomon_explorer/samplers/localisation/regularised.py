@@ -1,6 +1,7 @@
 """The regularised exponential mechanism: a ridge that makes a private draw generalise."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,10 +44,11 @@ class RegularisedSampler:
     (2,)
     """
 
+    name: ClassVar[str] = "regularised"
+
     epsilon: float
     ridge: float | None = None
     sampler: ExactSampler = field(default_factory=ExactSampler)
-    name: str = "regularised"
 
     def plan(self, problem: Problem) -> RegularisedPlan:
         """Ridge, temperature and bounds; only public constants are used.

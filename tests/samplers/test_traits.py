@@ -1,0 +1,49 @@
+"""What a sampler says of its draws: true of the code, and nothing of draws made elsewhere."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import SAMPLERS, HitAndRunSampler, Traits, traits_of
+from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.target import GibbsTarget
+
+PUBLIC = {"radius": 1.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 40}
+
+
+def drawn(name: str) -> np.ndarray:
+    """Excess of a few draws over ψ = 0.05."""
+    problem = Problem([[0.5], [-0.5]] * 20, [1, -1] * 20, radius=1.0)
+    make = plan_path if name == "langevin" else plan
+    bought = make(problem.n, problem.p, 0.05, **{**PUBLIC, "row_norm": problem.row_bound})
+    target = GibbsTarget(problem, bought.beta, bought.psi, bought.threshold)
+    sampler = SAMPLERS[name].for_plan(bought, patience=10**6)
+    draws = collect(sampler, target, bought.n_draws, np.random.default_rng(0))
+    return draws.losses - problem.minimum.value - bought.psi
+
+
+def test_nothing_is_known_of_draws_made_elsewhere() -> None:
+    assert traits_of("unknown") == traits_of("stored predictions") == Traits()
+    assert traits_of("grid_walk") == Traits()  # no estimator runs it
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLERS))
+def test_traits_do_not_contradict_each_other(name: str) -> None:
+    known = traits_of(name)
+    assert known.dependence_known
+    assert known.independent == (known.n_chains == 0)
+    assert not (known.planned_law and known.unplanned)
+    if known.n_chains:
+        assert known.n_chains == SAMPLERS[name].for_plan(plan(40, 2, 0.05, **PUBLIC)).n_chains
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLERS))
+def test_draws_stay_inside_exactly_where_the_sampler_says_so(name: str) -> None:
+    # At ε = 1 on 40 rows the law is nearly flat: what may leave the set does.
+    assert (drawn(name) <= 1e-12).all() == traits_of(name).stays_inside
+
+
+def test_a_name_is_no_setting() -> None:
+    with pytest.raises(TypeError, match="name"):
+        HitAndRunSampler(name="exact")  # type: ignore[call-arg]
