@@ -3,9 +3,7 @@
 import math
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,6 +20,7 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
@@ -34,7 +33,7 @@ from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan, plan, plan_path
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.weakness import warn_if_weak
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.problem import Problem
@@ -136,26 +135,30 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         to_ledger = self.ledger is not None
         known = traits_of(self.sampler)
-        make: Callable[..., Plan] = partial(plan, ledger=to_ledger)
+        make: Callable[..., Plan] = plan
+        settings: dict[str, Any] = {"loss": loss, "ledger": to_ledger}
         if self.sampler == "langevin":
-            make = partial(plan_path, ledger=to_ledger)
+            make = plan_path
         elif known.planned_law and not to_ledger:
             # A ledger adds up by one rule, and on a grid bounded range alone is proved.
-            make = partial(plan, certificate="best")
+            settings["certificate"] = "best"
+        planned = made_once(
+            make,
+            n_samples,
+            (n_features + 1) * loss.outputs,
+            self.psi,
+            radius=self.radius,
+            row_norm=row_bound(self.row_norm, intercept=True),
+            ridge=self.ridge,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+            **settings,
+        )
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        with said_elsewhere() if known.stays_inside else nullcontext():
-            return make(
-                n_samples,
-                (n_features + 1) * loss.outputs,
-                self.psi,
-                loss=loss,
-                radius=self.radius,
-                row_norm=row_bound(self.row_norm, intercept=True),
-                ridge=self.ridge,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                n_draws=self.n_draws,
-            )
+        if not known.stays_inside:
+            warn_if_weak(planned, "this plan")
+        return planned
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         return Constants.of(

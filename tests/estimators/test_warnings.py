@@ -8,7 +8,8 @@ from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.exceptions import RowsClippedWarning
+from rashomon_explorer.exceptions import RowsClippedWarning, WeakGuaranteeWarning
+from rashomon_explorer.planning.weakness import said_elsewhere
 
 Estimator = RashomonClassifier | RashomonRegressor
 
@@ -43,3 +44,12 @@ def test_a_warning_of_a_transformer_in_a_pipeline_points_to_the_line_that_fits(
     with pytest.warns(RowsClippedWarning) as caught:
         pipeline.fit(X, labels)
     assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_plan_made_before_warns_again_at_every_door() -> None:
+    weak = RashomonClassifier(epsilon=0.01)
+    with said_elsewhere():
+        planned = weak.plan(200, 8)
+    for _ in range(2):
+        with pytest.warns(WeakGuaranteeWarning, match="this plan promises little"):
+            assert weak.plan(200, 8) is planned

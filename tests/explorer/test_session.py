@@ -46,9 +46,11 @@ def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, mo
 
 def test_a_draw_charges_the_ledger_its_whole_price(explorer, cancer, tmp_path):
     explorer.session.choose(cancer)
+    shown = explorer.plan
     explorer.draw()
     assert explorer.state.phase == "done"
     assert explorer.state.alert is None
+    assert explorer.rashomon_set.plan is shown  # what was shown is what was charged
     ledger = Ledger.open(tmp_path / "breast_cancer.ledger")
     assert ledger.budget == (8.0, 1e-6)
     assert ledger.spent() == pytest.approx(4.0)
