@@ -7,8 +7,6 @@ does not load the dashboard.
 from importlib import import_module
 from typing import Any
 
-from rashomon_explorer.hooks import provide
-
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -38,12 +36,6 @@ __all__ = [
     "plan",
     "privacy_leaks",
 ]
-
-# A set's own `report` method is carried out by a room above it; this door knows every room.
-provide("preflight", lambda: import_module(f"{__name__}.samplers.preflight").preflight)
-provide("remedies", lambda: import_module(f"{__name__}.samplers.preflight").remedies)
-provide("curator_report", lambda: import_module(f"{__name__}.report").curator_report)
-provide("release_report", lambda: import_module(f"{__name__}.report").release_report)
 
 
 def __getattr__(name: str) -> Any:

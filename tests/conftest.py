@@ -21,7 +21,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from tests.patience import until
 from tests.scheduling import ByFile, longest_first
 

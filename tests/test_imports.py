@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,6 @@ FLOORS = [
         "randomness",
         "leaks",
         "leak_memory",
-        "hooks",
         "users_line",
         "cores",
         "shapes",
@@ -75,6 +75,52 @@ def _imported_modules(source: str, package: str) -> list[str]:
     return [module for module in found if module.split(".")[0] == PACKAGE.name]
 
 
+def _imported_files(source: str, package: str, files: Collection[str]) -> set[str]:
+    """Those of `files` that `source`, a module of `package`, imports anywhere.
+
+    ``from folder import name`` is of the file ``folder.name`` if there is one, of the folder's
+    ``__init__`` if not; what is for type checkers alone counts too.
+    """
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            near = parents[: len(parents) + 1 - node.level] if node.level else []
+            base = ".".join([*near, *([node.module] if node.module else [])])
+            deeper = [f"{base}.{alias.name}" for alias in node.names]
+            found += [name if name in files else base for name in deeper]
+    return {name for name in found if name in files}
+
+
+def _circles(sources: Mapping[str, str]) -> list[list[str]]:
+    """Files, by dotted name with ``.__init__`` for a folder's own, that import each other."""
+    named = {name.removesuffix(".__init__"): name for name in sources}
+    arrows = {}
+    for short, name in named.items():
+        package = name.rpartition(".")[0]
+        arrows[short] = _imported_files(sources[name], package, named) - {short}
+    reached = {name: _reached(name, arrows) for name in arrows}
+    circles = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in arrows
+        if name in reached[name]
+    }
+    return sorted(sorted(circle) for circle in circles)
+
+
+def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
+    """Every file that one imports, or that what it imports does."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = arrows[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
 def _arrows_back(source: str, room: str, package: str = "rashomon_explorer") -> list[str]:
     rooms = {_room(module) for module in _imported_modules(source, package)}
     return sorted(to for to in rooms - {room} if FLOOR[to] >= FLOOR[room])
@@ -91,6 +137,37 @@ def test_imports_run_one_way(path: Path) -> None:
     assert room in FLOOR, f"{room} has no floor: give it one here and in docs/architecture.md"
     package = ".".join([PACKAGE.name, *place.parts[:-1]])
     assert _arrows_back(path.read_text(encoding="utf-8"), room, package) == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    sources = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
+        for path in _modules()
+    }
+    assert _circles(sources) == []
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "from p.a import f",
+        "import p.a",
+        "from p import a",
+        "from . import a",
+        "from .a import f",
+        "def late():\n    from p.a import f",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import f",
+    ],
+)
+def test_a_circle_of_files_is_caught(closing: str) -> None:
+    sources = {"p.__init__": "", "p.a": "from p.b import g", "p.b": "from p.c import h"}
+    assert _circles({**sources, "p.c": "import numpy"}) == []
+    assert _circles({**sources, "p.c": closing}) == [["p.a", "p.b", "p.c"]]
+
+
+def test_a_folders_own_file_closes_a_circle_too() -> None:
+    sources = {"p.__init__": "from p.a import f", "p.a": "from p import name", "p.b": "import p"}
+    assert _circles(sources) == [["p", "p.a"]]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan, plan, plan_path
-from rashomon_explorer.planning.weakness import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.problem import Problem

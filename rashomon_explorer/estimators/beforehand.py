@@ -4,7 +4,7 @@ import warnings
 
 from rashomon_explorer.exceptions import HopelessDrawWarning
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.weakness import is_said_elsewhere
+from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.samplers import traits_of
 from rashomon_explorer.samplers.preflight import preflight, remedies
 from rashomon_explorer.users_line import users_line

@@ -16,6 +16,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
+from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
@@ -26,6 +27,7 @@ from rashomon_explorer.samplers import Sampler
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
+@pays_for_rows
 class RashomonClassifier(ClassifierMixin, BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 
 
 @lru_cache(maxsize=64, typed=True)

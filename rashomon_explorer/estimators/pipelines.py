@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,18 @@ from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.samplers import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
+Kind = TypeVar("Kind", bound=type)
+
+_PRIVATE: set[type] = set()  # filled by the estimators themselves, which stand above this file
+
+
+def pays_for_rows(kind: Kind) -> Kind:
+    """Enter a class of estimators whose sampler says what its guarantee is.
+
+    Exactly this class and not what inherits from it, which may read rows in its own ways.
+    """
+    _PRIVATE.add(kind)
+    return kind
 
 
 def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
@@ -103,6 +115,8 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
         return why, [("transformer", step.transformer), ("regressor", step.regressor)]
     if isinstance(step, BaseSearchCV):
         return "settings are chosen by scores on the rows", [("estimator", step.estimator)]
+    if type(step) in _PRIVATE:
+        return _unless("its sampler has no guarantee", _has_a_guarantee)(step), []
     return _rules().get(type(step), _unknown)(step), []
 
 
@@ -128,12 +142,7 @@ def _rules() -> dict[type, Rule]:
     from sklearn import impute, preprocessing
     from sklearn.kernel_approximation import RBFSampler
 
-    from rashomon_explorer.estimators.classifier import RashomonClassifier
-    from rashomon_explorer.estimators.regressor import RashomonRegressor
-
     return {
-        RashomonClassifier: _unless("its sampler has no guarantee", _has_a_guarantee),
-        RashomonRegressor: _unless("its sampler has no guarantee", _has_a_guarantee),
         PublicBoundsScaler: _unless("bounds are learnt from the rows", _declared_bounds),
         preprocessing.Binarizer: _nothing,
         preprocessing.Normalizer: _nothing,

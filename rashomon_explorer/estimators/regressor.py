@@ -12,11 +12,13 @@ from sklearn.utils import Tags
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
 
 
+@pays_for_rows
 class RashomonRegressor(RegressorMixin, BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.rashomon_set import RashomonSet
 
 

@@ -27,7 +27,7 @@ from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet

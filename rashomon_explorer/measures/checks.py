@@ -157,7 +157,7 @@ def need_set(models: object) -> None:
         raise TypeError(
             f"models must be a set of models, got {type(models).__name__}: arrays are for the "
             "functions of labels and scores, such as ambiguity and fairness_gaps, or for "
-            "RashomonSet.from_predictions"
+            "rashomon_set.from_predictions"
         )
 
 

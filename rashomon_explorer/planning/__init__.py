@@ -17,7 +17,9 @@ from rashomon_explorer.planning.certificates import (
 )
 from rashomon_explorer.planning.options import Option, pareto_table, plan_options
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
-from rashomon_explorer.planning.planner import Plan, affordable_eta, plan
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.planner import plan
+from rashomon_explorer.planning.pricing import affordable_eta
 
 __all__ = [
     "Certificate",

@@ -1,21 +1,17 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
-from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.planning.path_planner import PathPlan
-from rashomon_explorer.planning.planner import Plan
+from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 
 
-def explain(planned: Plan, *, feasibility: bool = False) -> str:
+def explain(planned: Plan) -> str:
     """Say in words what a plan buys, why no more, and what would change it; reads no row.
 
     Parameters
     ----------
     planned : Plan
-    feasibility : bool, default=False
-        Whether to try the exact sampler on simulated rows of this shape, and say how long real
-        draws may take, or what would let them come; it takes up to a few seconds.
 
     Returns
     -------
@@ -39,7 +35,7 @@ say: that follows from p = 11 and βψ alone.
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
     lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
-    lines += [*wishes(planned, ridge=True), *([_feasible(planned)] if feasibility else [])]
+    lines += [*wishes(planned, ridge=True)]
     return "\n".join(line for line in lines if line)
 
 
@@ -89,14 +85,6 @@ def _excess(planned: Plan) -> str:
     return (
         f"{bound} on average; that of a model of zeros is at most {rounded_up(planned.zero_loss)}."
     )
-
-
-def _feasible(planned: Plan) -> str:
-    found = planned.feasibility()
-    if found is None:
-        return ""
-    ways = "" if found.likely else f" {carry_out('remedies', planned)}"
-    return f"{found.in_words}{ways}"
 
 
 def _steps(planned: PathPlan) -> str:

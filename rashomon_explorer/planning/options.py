@@ -13,7 +13,7 @@ from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning.localisation import plan_perturbed
 from rashomon_explorer.planning.path_planner import plan_path
 from rashomon_explorer.planning.planner import plan
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.privacy.guarantee import Guarantee, compose
 
 if TYPE_CHECKING:

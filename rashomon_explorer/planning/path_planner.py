@@ -8,9 +8,9 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.path import path_guarantee
-from rashomon_explorer.planning.planner import Plan
+from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
-from rashomon_explorer.planning.weakness import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.zcdp import zcdp_rho
 from rashomon_explorer.shown import Fact

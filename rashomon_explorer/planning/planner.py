@@ -1,11 +1,9 @@
 """From a budget to a temperature, or from a wish to a budget, without reading a row."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.planning.bounds.hit_rate import (
     beta_for_hit_rate,
@@ -13,140 +11,11 @@ from rashomon_explorer.planning.bounds.hit_rate import (
     sharp_excess_bound,
 )
 from rashomon_explorer.planning.certificates.law import check_draws
-from rashomon_explorer.planning.pricing import PriceList, affordable_eta, price
-from rashomon_explorer.planning.weakness import has_hit_rate, warn_if_weak, weakness
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.label import price_of
-from rashomon_explorer.rounding import hit_rate_text, rounded_up
-from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.threshold import Threshold, get_threshold
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.pricing import PriceList
+from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.validation import check_delta
-
-__all__ = ["Plan", "affordable_eta", "plan"]
-
-
-@dataclass(frozen=True, repr=False)
-class Plan(Shown):
-    """What a budget buys, known before the rows are touched.
-
-    Parameters
-    ----------
-    n, p : int
-        Rows and parameters (the intercept included).
-    psi : float
-        Rashomon threshold.
-    loss : str
-        Name of the loss.
-    epsilon, delta : float
-        Total price of all draws.
-    n_draws : int
-        Draws bought.
-    eta : float
-        Bounded range β·osc of one draw, and so its ε by itself; infinite for a path.
-    beta : float
-        Inverse temperature.
-    oscillation : float
-        The osc of L_D − L_D' that was priced.
-    hit_rate_bound : float
-        Probability that a draw lies in the Rashomon set is at least this.
-    excess_bound : float
-        Expected excess loss of a draw is at most this.
-    guarantee : Guarantee
-        All draws composed.
-    certificate : str, default="oscillation"
-        Name of the certificate that pays for the draws; one other than bounded range holds for
-        exact draws from the continuous law only, not for those from a grid.
-    ledger : bool, default=False
-        Whether the price is what a ledger charges, whose rule holds for charges that follow from
-        earlier results, or what this one batch of draws costs by itself.
-    radius, row_norm : float, optional
-        The ball of models and the bound of a whole row that were planned for; None where a plan
-        was not made from them.
-    ridge : float, default=0.0
-        Strong convexity added.
-    outputs : int, default=1
-        Scores a row has.
-    zero_loss : float, optional
-        What the loss of the model of zeros is at most: a promise that is no better is none.
-    """
-
-    n: int
-    p: int
-    psi: float
-    loss: str
-    epsilon: float
-    delta: float
-    n_draws: int
-    eta: float
-    beta: float
-    oscillation: float
-    hit_rate_bound: float
-    excess_bound: float
-    guarantee: Guarantee
-    certificate: str = field(default="oscillation", kw_only=True)
-    ledger: bool = field(default=False, kw_only=True)
-    radius: float | None = field(default=None, kw_only=True)
-    row_norm: float | None = field(default=None, kw_only=True)
-    ridge: float = field(default=0.0, kw_only=True)
-    outputs: int = field(default=1, kw_only=True)
-    zero_loss: float | None = field(default=None, kw_only=True)
-
-    @property
-    def threshold(self) -> Threshold:
-        """Shape of the threshold that was planned for: the hard one, or none at ψ = 0."""
-        return get_threshold("hard", self.psi)
-
-    def at(self, eta: float) -> tuple[float, float]:
-        """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
-
-        Parameters
-        ----------
-        eta : float
-            Price of one draw.
-
-        Returns
-        -------
-        epsilon, hit_rate : float
-
-        Examples
-        --------
-        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-        >>> epsilon, hit_rate = bought.at(2.0)
-        >>> epsilon, round(hit_rate, 3)
-        (2.0, 0.934)
-        """
-        total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
-        return total, guaranteed_hit_rate(self.p, eta / self.oscillation, self.psi)
-
-    def feasibility(self) -> Any:
-        """Predict from simulated rows how long exact draws will take, or that they will not come.
-
-        Returns
-        -------
-        Feasibility or None
-            See :func:`rashomon_explorer.samplers.preflight.preflight`; None for a path, which
-            always ends, and for a plan that does not say what it was made from.
-
-        Examples
-        --------
-        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-        >>> bought.feasibility().likely
-        True
-        """
-        return carry_out("preflight", self)
-
-    def _title(self) -> str:
-        return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
-
-    def _facts(self) -> list[Fact]:
-        hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
-        facts = [
-            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
-            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
-            ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
-        ]
-        return facts + [("but", weakness(self))] * bool(weakness(self))
 
 
 def plan(
@@ -268,15 +137,6 @@ def plan(
     if hit_rate is None:  # whoever names a hit rate knows how small it is
         warn_if_weak(planned, "this plan")
     return planned
-
-
-def _draws(planned: Plan) -> str:
-    kind = "chain" if planned.certificate == "path" else "draw"
-    return f"{planned.n_draws:,} {kind}{'' if planned.n_draws == 1 else 's'}"
-
-
-def _rule(planned: Plan) -> str:
-    return f"{planned.certificate}{', as a ledger adds it up' if planned.ledger else ''}"
 
 
 def _settled(

@@ -2,15 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, SoftmaxLoss, get_loss
+from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import PriceList
-
-if TYPE_CHECKING:
-    from rashomon_explorer.planning.planner import Plan
 
 _SAME = 1e-12  # of the oscillation: whether the law at hand is the one that was planned
 
@@ -37,7 +34,7 @@ class PublicLaw:
     ridge: float
 
     @classmethod
-    def of(cls, planned: "Plan") -> "PublicLaw | None":
+    def of(cls, planned: Plan) -> "PublicLaw | None":
         """Law of a plan; None where a plan does not say what it was made from, or not all of it.
 
         Examples
@@ -76,7 +73,7 @@ class PublicLaw:
             ridge=self.ridge,
         )
 
-    def prices(self, planned: "Plan") -> PriceList:
+    def prices(self, planned: Plan) -> PriceList:
         """Prices of exact draws from the law by the best certificate, as the plan adds them up."""
         return PriceList(
             self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True

@@ -1,28 +1,43 @@
-"""When public numbers promise so little that draws may be useless, and what would promise more."""
+"""When public numbers promise so little that draws may be useless."""
 
 import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from rashomon_explorer.exceptions import WeakGuaranteeWarning
-from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
-from rashomon_explorer.users_line import users_line
-
-if TYPE_CHECKING:
-    from rashomon_explorer.planning.planner import Plan
 
 WEAK_HIT_RATE = 0.2
 """Guaranteed hit rate below which a plan, a fit, a release and a report say so."""
 
-# A context variable and not a filter of warnings: those are one list for all threads.
-_SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
+
+class Promise(Protocol):
+    """What a plan promises: all that its weakness is read from."""
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold."""
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature."""
+
+    @property
+    def certificate(self) -> str:
+        """Name of the certificate; ``"path"`` has no hit rate."""
+
+    @property
+    def hit_rate_bound(self) -> float:
+        """Guaranteed hit rate."""
+
+    @property
+    def excess_bound(self) -> float:
+        """Bound of the expected excess loss."""
+
+    @property
+    def zero_loss(self) -> float | None:
+        """What the loss of a model of zeros is at most, where it is known."""
 
 
-def weakness(planned: "Plan") -> str:
+def weakness(planned: Promise) -> str:
     """Say in a sentence why a plan may buy nothing of use; empty where it promises enough.
 
     With ψ > 0 a plan is weak if its guaranteed hit rate is below .2. A set without width, and a
@@ -43,6 +58,7 @@ def weakness(planned: "Plan") -> str:
     >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
     >>> weakness(plan(50_000, **rows))
     ''
+    >>> from rashomon_explorer.planning.warn_weak import said_elsewhere
     >>> with said_elsewhere():
     ...     weak = plan(500, **rows)
     >>> print(weakness(weak))
@@ -60,71 +76,12 @@ promised: they may lie far outside the Rashomon set
     )
 
 
-def has_hit_rate(planned: "Plan") -> bool:
+def has_hit_rate(planned: Promise) -> bool:
     """Whether a hit rate is what the plan can promise: ψ > 0, and no path."""
     return planned.psi > 0 and planned.certificate != "path"
 
 
-def warn_if_weak(planned: "Plan", what: str) -> None:
-    """Warn of a plan that promises next to nothing, with what would promise more.
-
-    Parameters
-    ----------
-    planned : Plan
-        Of public numbers alone, and so is the warning.
-    what : str
-        What is to be weak: ``"this plan"``.
-
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If :func:`weakness` says anything and no caller says it elsewhere.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.planning import plan
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")
-    """
-    why = "" if is_said_elsewhere() else weakness(planned)
-    if why:
-        told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
-        warnings.warn(told, WeakGuaranteeWarning, stacklevel=users_line())
-
-
-@contextmanager
-def said_elsewhere() -> Iterator[None]:
-    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.planning import plan
-    >>> with said_elsewhere():
-    ...     weak = plan(100, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-    >>> weakness(weak) != ""
-    True
-    """
-    before = _SAID.set(True)
-    try:
-        yield
-    finally:
-        _SAID.reset(before)
-
-
-def is_said_elsewhere() -> bool:
-    """Whether :func:`said_elsewhere` is in force.
-
-    Examples
-    --------
-    >>> with said_elsewhere():
-    ...     inside = is_said_elsewhere()
-    >>> inside, is_said_elsewhere()
-    (True, False)
-    """
-    return _SAID.get()
-
-
-def _no_better_than_nothing(planned: "Plan") -> str:
+def _no_better_than_nothing(planned: Promise) -> str:
     nothing = planned.zero_loss
     if nothing is None or not math.isfinite(planned.beta) or planned.excess_bound < nothing:
         return ""

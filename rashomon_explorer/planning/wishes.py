@@ -3,15 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rashomon_explorer.planning.bounds.hit_rate import beta_for_hit_rate
+from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import affordable_draws, price
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.rounding import rounded_down, rounded_up
-
-if TYPE_CHECKING:
-    from rashomon_explorer.planning.planner import Plan
 
 # A temperature so much colder takes more rows, or a larger price, than there are.
 _BEYOND = 1e12
@@ -23,7 +20,7 @@ _FINE = 1e-4
 _PATH = "More rows, a larger ε or fewer chains lower it; exact draws promise far more for less."
 
 
-def wishes(planned: "Plan", *, ridge: bool = False) -> list[str]:
+def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     """Say in a sentence what the next better promise would take; nothing where none is better.
 
     The promise is the hit rate, or, for a set without width, an excess of half of what the model
@@ -69,7 +66,7 @@ def wishes(planned: "Plan", *, ridge: bool = False) -> list[str]:
     return [f"For {told} it takes {', '.join(ways[:-1])}, or {ways[-1]}."]
 
 
-def _wanted(planned: "Plan") -> tuple[str, float] | None:
+def _wanted(planned: Plan) -> tuple[str, float] | None:
     """Say the next better promise in words, and the temperature that it takes."""
     if planned.psi == 0:
         if planned.zero_loss is None or planned.excess_bound <= planned.zero_loss / 2:
@@ -82,7 +79,7 @@ def _wanted(planned: "Plan") -> tuple[str, float] | None:
     return f"{100 * rate:.0f} %", beta_for_hit_rate(planned.p, planned.psi, rate)
 
 
-def _by_range(planned: "Plan", beta: float, law: PublicLaw | None) -> list[str]:
+def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[str]:
     colder = beta / planned.beta
     eta = planned.eta * colder
     cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
@@ -96,7 +93,7 @@ def _by_range(planned: "Plan", beta: float, law: PublicLaw | None) -> list[str]:
     return ways
 
 
-def _by_search(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
+def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
     def affords(changed: PublicLaw) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
         paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
@@ -112,7 +109,7 @@ def _by_search(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
     return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 
 
-def _by_ridge(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
+def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
     """Find a ridge, the round one of the least that do; the largest is tried first."""
     if planned.ledger or planned.delta == 0:
         return []
@@ -125,7 +122,7 @@ def _by_ridge(planned: "Plan", beta: float, law: PublicLaw) -> list[str]:
     return [] if found is None else [f"ridge = {found:g} with exact draws"]
 
 
-def _costs(planned: "Plan", cost: float, fewer: int) -> list[str]:
+def _costs(planned: Plan, cost: float, fewer: int) -> list[str]:
     many = "as many draws" if planned.n_draws > 1 else "the draw"
     ways = [f"ε = {rounded_up(cost)} for {many}"]
     if 0 < fewer < planned.n_draws:
@@ -133,7 +130,7 @@ def _costs(planned: "Plan", cost: float, fewer: int) -> list[str]:
     return ways
 
 
-def _wider(planned: "Plan", factor: float) -> list[str]:
+def _wider(planned: Plan, factor: float) -> list[str]:
     """Say a threshold that does, unless the model of zeros would be within it."""
     psi = planned.psi * factor
     useful = 0 < psi < (planned.zero_loss or math.inf)

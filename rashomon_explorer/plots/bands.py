@@ -58,7 +58,7 @@ def doubt_of(models: Any) -> str:
     Examples
     --------
     >>> from rashomon_explorer.planning import plan
-    >>> from rashomon_explorer.planning.weakness import said_elsewhere
+    >>> from rashomon_explorer.planning.warn_weak import said_elsewhere
     >>> with said_elsewhere():
     ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     'hit rate promised ≥ 0%: perhaps no use'

@@ -58,9 +58,9 @@ def counted(models: Any) -> Counted:
 
     Examples
     --------
-    >>> from rashomon_explorer import RashomonSet
+    >>> from rashomon_explorer.rashomon_set import from_predictions
     >>> three = [[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]]
-    >>> found = counted(RashomonSet.from_predictions(three, [1, 0, 1], psi=0.3))
+    >>> found = counted(from_predictions(three, [1, 0, 1], psi=0.3))
     >>> found.places.tolist(), found.words
     ([0, 1], 'of the 2 models inside ψ = 0.3 (of 3)')
     """

@@ -1,17 +1,54 @@
 """The numbers of a guarantee as text, rounded up."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sized
+from typing import Protocol
 
 from rashomon_explorer.rounding import rounded_up
-
-if TYPE_CHECKING:
-    from rashomon_explorer.privacy.guarantee import Guarantee
 
 _HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
 
 
-def numbers_of(guarantee: "Guarantee") -> str:
+class Numbers(Protocol):
+    """What of a guarantee is said."""
+
+    @property
+    def pure_epsilon(self) -> float:
+        """ε of pure ε-DP."""
+
+    @property
+    def rho(self) -> float:
+        """ρ of zero-concentrated DP."""
+
+    @property
+    def mu(self) -> float:
+        """μ of Gaussian DP."""
+
+    @property
+    def approximate_epsilon(self) -> float:
+        """ε of the (ε, δ) parts."""
+
+    @property
+    def approximate_delta(self) -> float:
+        """δ of the (ε, δ) parts."""
+
+    @property
+    def curve(self) -> object | None:
+        """Trade-off function, where one is known."""
+
+    @property
+    def orders(self) -> Sized:
+        """Orders at which Rényi DP is known."""
+
+    @property
+    def asked(self) -> tuple[float, float] | None:
+        """The (ε, δ) that was asked for."""
+
+    def epsilon(self, delta: float) -> float:
+        """Least proved ε at a δ."""
+
+
+def numbers_of(guarantee: Numbers) -> str:
     """Say what holds, in numbers that are rounded up.
 
     Examples
@@ -26,7 +63,7 @@ def numbers_of(guarantee: "Guarantee") -> str:
     return f"{said} with a sharper trade-off" if said else "f-DP"
 
 
-def asked_for(guarantee: "Guarantee") -> str:
+def asked_for(guarantee: Numbers) -> str:
     """Say what was asked for, if anything was and no less holds; empty otherwise.
 
     Examples
@@ -69,7 +106,7 @@ def short(value: float) -> str:
     return f"{mantissa}e{int(power)}" if e else mantissa
 
 
-def _numbers(guarantee: "Guarantee") -> str:
+def _numbers(guarantee: Numbers) -> str:
     pure = guarantee.pure_epsilon
     if not (guarantee.approximate_epsilon or guarantee.approximate_delta):
         surely = [f"{rounded_up(pure)}-DP"] if math.isfinite(pure) else []
@@ -84,7 +121,7 @@ def _numbers(guarantee: "Guarantee") -> str:
     return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {spread}"
 
 
-def _spread(guarantee: "Guarantee") -> list[str]:
+def _spread(guarantee: Numbers) -> list[str]:
     said = [f"{rounded_up(guarantee.rho)}-zCDP"] if math.isfinite(guarantee.rho) else []
     known = len(guarantee.orders)
     return [*said, f"Rényi DP at {known} order{'s' * (known > 1)}"] if known else said

@@ -6,6 +6,11 @@ from rashomon_explorer.rashomon_set.linear import RashomonSet
 from rashomon_explorer.rashomon_set.links import linear_scores
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.released import ReleasedSet
+from rashomon_explorer.rashomon_set.sources.draws import from_draws
+from rashomon_explorer.rashomon_set.sources.estimators import from_estimators
+from rashomon_explorer.rashomon_set.sources.predictions import from_predictions
+from rashomon_explorer.rashomon_set.sources.timbertrek import from_timbertrek
+from rashomon_explorer.rashomon_set.sources.treefarms import from_treefarms
 
 __all__ = [
     "CuratorSet",
@@ -13,5 +18,10 @@ __all__ = [
     "PredictorSet",
     "RashomonSet",
     "ReleasedSet",
+    "from_draws",
+    "from_estimators",
+    "from_predictions",
+    "from_timbertrek",
+    "from_treefarms",
     "linear_scores",
 ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +15,15 @@ from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
+from rashomon_explorer.rashomon_set.parts import (
+    Arrays,
+    Values,
+    labels,
+    number,
+    number_of,
+    plan_of,
+    plan_values,
+)
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rounding import hit_rate_text
 from rashomon_explorer.shown import Fact
@@ -277,29 +285,41 @@ class ModelBlock(Selection):
 
         return to_sklearn(self, draw)
 
-    def save(self, path: "str | PathLike[str]", *, overwrite: bool = False) -> None:
-        """Write the set to one file of arrays and JSON, without pickle.
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Everything that a release holds, field by field: nothing else gets into its file."""
+        return {"coef": self.coef}, {
+            "feature_names": list(self.feature_names),
+            "link": self.link,
+            "row_norm": number(self.row_norm),
+            "target_bounds": [number(bound) for bound in self.target_bounds],
+            "classes": labels(self.classes),
+            "plan": plan_values(self.plan),
+            "guarantee": self.guarantee.to_dict(),
+            "steps": list(self.steps),
+            "feature_groups": {k: list(v) for k, v in (self.feature_groups or {}).items()},
+        }
 
-        The file is written beside its place and then moved there, so that no half of it is ever
-        found. Numbers come back to the last bit. A curator's file can be read by its owner alone.
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        return cls(**cls._fields(arrays, values))
 
-        Parameters
-        ----------
-        path : path-like
-            Usually ``"something.npz"``; used as it is.
-        overwrite : bool, default=False
-            Whether a file that is already there may be replaced.
-
-        Raises
-        ------
-        FileExistsError
-            If there is a file and ``overwrite`` is False.
-        TypeError
-            If a class label is neither text, number, truth value nor None.
-        """
-        from rashomon_explorer.rashomon_set.files import save
-
-        save(self, path, overwrite=overwrite)
+    @staticmethod
+    def _fields(arrays: Arrays, values: Values) -> dict[str, Any]:
+        low, high = (number_of(bound) for bound in values["target_bounds"])
+        return {
+            "coef": arrays["coef"],
+            "feature_names": tuple(values["feature_names"]),
+            "link": values["link"],
+            "row_norm": number_of(values["row_norm"]),
+            "target_bounds": (low, high),
+            "classes": tuple(values["classes"]),
+            "plan": plan_of(values["plan"]),
+            "guarantee": Guarantee.from_dict(values["guarantee"]),
+            "steps": tuple(values["steps"]),
+            # Files of older versions have none: then names tell.
+            "feature_groups": values.get("feature_groups"),
+        }
 
     def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
         scores = linear_scores(coef, X, self.row_norm, self.outputs)

@@ -1,28 +1,17 @@
 """What a curator knows of any set of models: losses, and what follows from them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.hooks import carry_out
 from rashomon_explorer.rashomon_set.arrays import places_of_mask
+from rashomon_explorer.rashomon_set.files import load
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.shown import Fact
-
-if TYPE_CHECKING:
-    from rashomon_explorer.planning import Plan
-    from rashomon_explorer.privacy import Guarantee
-    from rashomon_explorer.problem import Problem
-    from rashomon_explorer.rashomon_set.linear import RashomonSet
-    from rashomon_explorer.rashomon_set.predictor import PredictorSet
-    from rashomon_explorer.rashomon_set.sources.losses import LossRule
-    from rashomon_explorer.samplers.collect import Draws
 
 
 class CuratorSet(Selection):
@@ -148,161 +137,6 @@ class CuratorSet(Selection):
         places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
         return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
-    def report(
-        self,
-        path: "str | PathLike[str]",
-        X: Any = None,
-        y: ArrayLike | None = None,
-        **options: Any,
-    ) -> Path:
-        """Write all that is known of the set into one HTML file.  Curator: not private.
-
-        Parameters
-        ----------
-        path : path-like
-        X, y : array-like, optional
-            Rows as the models take them, and their targets: a set holds none.
-        **options
-            ``groups``, ``problem``, ``ledger``, ``bounds``, ``target``, ``title``, ``date``,
-            ``interactive`` and ``overwrite``, as in
-            :func:`rashomon_explorer.report.curator_report`.
-
-        Returns
-        -------
-        pathlib.Path
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     models.report(folder + "/card.html", X, y, interactive=False).name
-        'card.html'
-        """
-        written: Path = carry_out("curator_report", self, path, X, y, **options)
-        return written
-
-    @staticmethod
-    def from_draws(
-        problem: "Problem",
-        draws: "Draws | ArrayLike",
-        psi: float,
-        *,
-        feature_names: Sequence[str] | None = None,
-        feature_groups: Mapping[str, Sequence[str]] | None = None,
-        classes: Sequence[Any] = (),
-        target_bounds: tuple[float, float] = (-1.0, 1.0),
-        sampler: str = "unknown",
-        plan: "Plan | None" = None,
-        guarantee: "Guarantee | None" = None,
-    ) -> "RashomonSet":
-        """See :func:`rashomon_explorer.rashomon_set.sources.draws.from_draws`."""
-        from rashomon_explorer.rashomon_set.sources.draws import from_draws
-
-        return from_draws(
-            problem,
-            draws,
-            psi,
-            feature_names=feature_names,
-            feature_groups=feature_groups,
-            classes=classes,
-            target_bounds=target_bounds,
-            sampler=sampler,
-            plan=plan,
-            guarantee=guarantee,
-        )
-
-    @staticmethod
-    def from_estimators(
-        models: Iterable[Any],
-        X: Any,
-        y: ArrayLike,
-        *,
-        loss: "str | LossRule | None" = None,
-        psi: float | None = None,
-        names: Sequence[str] | None = None,
-    ) -> "PredictorSet":
-        """See :func:`rashomon_explorer.rashomon_set.sources.estimators.from_estimators`."""
-        from rashomon_explorer.rashomon_set.sources.estimators import from_estimators
-
-        return from_estimators(models, X, y, loss=loss, psi=psi, names=names)
-
-    @staticmethod
-    def from_predictions(
-        predictions: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        kind: str = "probabilities",
-        losses: ArrayLike | None = None,
-        loss: "str | LossRule | None" = None,
-        psi: float | None = None,
-        classes: Sequence[Any] | None = None,
-        names: Sequence[str] | None = None,
-        X: Any = None,
-        complete: bool = False,
-    ) -> "PredictorSet":
-        """See :func:`rashomon_explorer.rashomon_set.sources.predictions.from_predictions`."""
-        from rashomon_explorer.rashomon_set.sources.predictions import from_predictions
-
-        return from_predictions(
-            predictions,
-            y,
-            kind=kind,
-            losses=losses,
-            loss=loss,
-            psi=psi,
-            classes=classes,
-            names=names,
-            X=X,
-            complete=complete,
-        )
-
-    @staticmethod
-    def from_timbertrek(
-        source: "str | PathLike[str] | Mapping[str, Any]",
-        *,
-        criterion: str = "objective",
-        psi: float | None = None,
-        classes: Sequence[Any] = (0, 1),
-        complete: bool | None = None,
-    ) -> "PredictorSet":
-        """See :func:`rashomon_explorer.rashomon_set.sources.timbertrek.from_timbertrek`."""
-        from rashomon_explorer.rashomon_set.sources.timbertrek import from_timbertrek
-
-        return from_timbertrek(
-            source, criterion=criterion, psi=psi, classes=classes, complete=complete
-        )
-
-    @staticmethod
-    def from_treefarms(
-        source: Any,
-        *,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
-        losses: ArrayLike | None = None,
-        criterion: str = "objective",
-        psi: float | None = None,
-        classes: Sequence[Any] | None = None,
-        feature_names: Sequence[str] | None = None,
-        complete: bool | None = None,
-    ) -> "PredictorSet":
-        """See :func:`rashomon_explorer.rashomon_set.sources.treefarms.from_treefarms`."""
-        from rashomon_explorer.rashomon_set.sources.treefarms import from_treefarms
-
-        return from_treefarms(
-            source,
-            X=X,
-            y=y,
-            losses=losses,
-            criterion=criterion,
-            psi=psi,
-            classes=classes,
-            feature_names=feature_names,
-            complete=complete,
-        )
-
     @staticmethod
     def load(path: "str | PathLike[str]") -> "CuratorSet":
         """Read a curator's set that ``save`` wrote: linear draws, stored predictions or trees.
@@ -320,8 +154,6 @@ class CuratorSet(Selection):
         DataError
             If the file is a release, no set, or was written by a newer version.
         """
-        from rashomon_explorer.rashomon_set.files import load
-
         return load(path, CuratorSet)
 
     def _hits(self, psi: float) -> NDArray[np.bool_]:

@@ -4,33 +4,78 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rashomon_set.parts import KINDS
+from rashomon_explorer.rashomon_set.parts import Arrays, Values
 
 Wanted = TypeVar("Wanted")
+Class = TypeVar("Class", bound=type)
 
 FORMAT = "rashomon-explorer set"
 VERSION = 1
 _HEADER = "header"
 
 
-def save(models: Any, path: str | PathLike[str], *, overwrite: bool) -> None:
+class Parts(Protocol):
+    """What can be taken apart into arrays and JSON values, and put together again."""
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Arrays and values for a file."""
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of set that files hold.
+
+    Parameters
+    ----------
+    holds : type
+    public : bool
+        Whether others than the owner may read the file.
+    reader : str
+        What reads it, for an error.
+    """
+
+    holds: type[Parts]
+    public: bool
+    reader: str
+
+
+_KINDS: dict[str, Kind] = {}  # filled by the types of sets themselves, which stand above this file
+
+
+def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Class], Class]:
+    """Enter a type of set under the name that its files say."""
+
+    def enter(kind: Class) -> Class:
+        _KINDS[name] = Kind(kind, public, reader)
+        return kind
+
+    return enter
+
+
+def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
     """Write a set; see the set's own ``save``."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
-    name = next(name for name, kind in KINDS.items() if type(models) is kind.holds)
-    arrays, values = KINDS[name].taken_apart(models)
+    name, kind = next((name, kind) for name, kind in _KINDS.items() if type(models) is kind.holds)
+    arrays, values = models.to_parts()
     header = {"format": FORMAT, "version": VERSION, "kind": name, **values}
     written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
-    _write(target, {**arrays, _HEADER: written}, public=KINDS[name].public)
+    _write(target, {**arrays, _HEADER: written}, public=kind.public)
 
 
 def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
@@ -43,13 +88,13 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
     """
     arrays = _read(path)
     header = _header(path, arrays)
-    if header["kind"] not in KINDS:
-        raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*KINDS]}")
-    kind = KINDS[header["kind"]]
+    if header["kind"] not in _KINDS:
+        raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*_KINDS]}")
+    kind = _KINDS[header["kind"]]
     if not issubclass(kind.holds, wanted):
         raise DataError(f"{path} holds a {kind.holds.__name__}: read it with {kind.reader}")
     try:
-        models = kind.put_together(arrays, header)
+        models = kind.holds.from_parts(arrays, header)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(f"{path} is damaged: {error!r}") from error
     if not isinstance(models, wanted):

@@ -9,17 +9,22 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.minimum import Minimum
-from rashomon_explorer.planning.weakness import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.block import ModelBlock
 from rashomon_explorer.rashomon_set.curator import CuratorSet
+from rashomon_explorer.rashomon_set.files import written_as
+from rashomon_explorer.rashomon_set.parts import Arrays, Values, number, number_of
 from rashomon_explorer.rashomon_set.released import ReleasedSet
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
+_CERTIFIED = ("value", "gap", "multiplier", "slack")
 
+
+@written_as("linear draws", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RashomonSet(ModelBlock, CuratorSet):
     """Draws with what their curator knows of them.  Curator: computed from private rows.
@@ -189,6 +194,35 @@ class RashomonSet(ModelBlock, CuratorSet):
             guarantee=self.guarantee,
             steps=self.steps,
             feature_groups=self.feature_groups,
+        )
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Everything that a release holds, and what the curator knows."""
+        arrays, values = super().to_parts()
+        certified = {name: number(getattr(self.minimum, name)) for name in _CERTIFIED}
+        arrays = {**arrays, "losses": self.losses, "best": self.best}
+        return arrays, {
+            **values,
+            "minimum": certified,
+            "clipped_share": number(self.clipped_share),
+            "acceptance": number(self.acceptance),
+            "sampler": self.sampler,
+            "narrowed": None if self.narrowed is None else number(self.narrowed),
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        certified = {name: number_of(values["minimum"][name]) for name in _CERTIFIED}
+        narrowed = values["narrowed"]
+        return cls(
+            **cls._fields(arrays, values),
+            losses=arrays["losses"],
+            minimum=Minimum(arrays["best"], **certified),
+            clipped_share=number_of(values["clipped_share"]),
+            acceptance=number_of(values["acceptance"]),
+            sampler=values["sampler"],
+            narrowed=None if narrowed is None else number_of(narrowed),
         )
 
     def _public_view(self) -> ModelBlock:

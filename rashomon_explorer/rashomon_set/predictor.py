@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -12,20 +11,23 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.curator import CuratorSet
+from rashomon_explorer.rashomon_set.files import written_as
 from rashomon_explorer.rashomon_set.links import in_words, likeliest
-from rashomon_explorer.rashomon_set.models import FittedModels, Models, StoredPredictions
+from rashomon_explorer.rashomon_set.models import STORABLE, FittedModels, Models, StoredPredictions
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
+from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
 
+@written_as("models", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PredictorSet(CuratorSet):
     """Models that were not drawn here.  Curator: computed from private rows, not private.
 
-    Made by ``RashomonSet.from_estimators``, ``from_predictions``, ``from_timbertrek`` and
-    ``from_treefarms``. It has what any set has; coefficients only where all models are linear; a
-    plan, β and a release never.
+    Made by :func:`rashomon_explorer.rashomon_set.from_estimators`, ``from_predictions``,
+    ``from_timbertrek`` and ``from_treefarms``. It has what any set has; coefficients only where
+    all models are linear; a plan, β and a release never.
 
     Parameters
     ----------
@@ -54,9 +56,9 @@ class PredictorSet(CuratorSet):
 
     Examples
     --------
-    >>> from rashomon_explorer import RashomonSet
+    >>> from rashomon_explorer.rashomon_set import from_predictions
     >>> chances = [[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]]
-    >>> models = RashomonSet.from_predictions(chances, [1, 0, 1], psi=0.3)
+    >>> models = from_predictions(chances, [1, 0, 1], psi=0.3)
     >>> models.hit_rate.__round__(2), models.inside().names
     (0.67, ('model 0', 'model 1'))
     """
@@ -210,26 +212,48 @@ class PredictorSet(CuratorSet):
         kept = (StoredPredictions(held.scores(X), rows) for held in (self.models, self.reference))
         return replace(self, models=next(kept), reference=next(kept))
 
-    def save(self, path: "str | PathLike[str]", *, overwrite: bool = False) -> None:
-        """Write stored predictions or trees to one file of arrays and JSON, without pickle.
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Arrays and JSON values for a file, of stored predictions or trees."""
+        arrays: Arrays = {"losses": self.losses}
+        held: Values = {}
+        for name, part in (("models", self.models), ("reference", self.reference)):
+            own, values = _stored(part)
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+            held[name] = {"kind": part.kind, **values}
+        return arrays, {
+            **held,
+            "least": number(self.least),
+            "psi": number(self.psi),
+            "task": self.task,
+            "classes": labels(self.classes),
+            "names": list(self.names),
+            "loss": self.loss,
+            "guarantee": self.guarantee.to_dict(),
+            "steps": list(self.steps),
+            "complete": self.complete,
+        }
 
-        Parameters
-        ----------
-        path : path-like
-        overwrite : bool, default=False
-            Whether a file that is already there may be replaced.
-
-        Raises
-        ------
-        FileExistsError
-            If there is a file and ``overwrite`` is False.
-        TypeError
-            For fitted models, which only pickle could write and no one should load:
-            ``stored(X).save(path)`` keeps what they predict.
-        """
-        from rashomon_explorer.rashomon_set.files import save
-
-        save(self, path, overwrite=overwrite)
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        parts = {}
+        for name in ("models", "reference"):
+            at = f"{name}."
+            own = {k.removeprefix(at): v for k, v in arrays.items() if k.startswith(at)}
+            parts[name] = STORABLE[values[name]["kind"]].from_parts(own, values[name])
+        return cls(
+            **parts,
+            losses=arrays["losses"],
+            least=number_of(values["least"]),
+            psi=number_of(values["psi"]),
+            task=values["task"],
+            classes=tuple(values["classes"]),
+            names=tuple(values["names"]),
+            loss=values["loss"],
+            guarantee=Guarantee.from_dict(values["guarantee"]),
+            steps=tuple(values["steps"]),
+            complete=values.get("complete", False),  # files of older versions do not say
+        )
 
     def release(self) -> NoReturn:
         """Refuse: these models were not drawn privately.
@@ -263,6 +287,16 @@ class PredictorSet(CuratorSet):
 
     def _within(self, psi: float) -> Self:
         return replace(self, psi=psi)
+
+
+def _stored(part: Any) -> tuple[Arrays, Values]:
+    if part.kind not in STORABLE:
+        raise TypeError(
+            f"{part.kind} could be written by pickle alone, which runs code when it is read: keep "
+            "what they predict with stored(X).save(path), or save each model with skops or ONNX"
+        )
+    arrays, values = part.to_parts()
+    return arrays, values
 
 
 _LINEAR_ONLY = {

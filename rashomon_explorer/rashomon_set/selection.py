@@ -18,10 +18,11 @@ from rashomon_explorer.rashomon_set.arrays import (
     places_of_mask,
 )
 from rashomon_explorer.rashomon_set.links import likeliest
+from rashomon_explorer.rashomon_set.saved import Saved
 from rashomon_explorer.shown import Fact, Shown
 
 
-class Selection(Shown):
+class Selection(Saved, Shown):
     """What every set can do with its models.  Nothing is changed: each method returns a new set.
 
     A choice that looks at nothing but released models is post-processing and keeps their

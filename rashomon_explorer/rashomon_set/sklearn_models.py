@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -13,8 +13,45 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import clip_rows
 from rashomon_explorer.rashomon_set.arrays import places_of_key
 
-if TYPE_CHECKING:
-    from rashomon_explorer.rashomon_set.block import ModelBlock
+
+class LinearDraws(Protocol):
+    """What is asked of a block of linear models, one of which is wanted."""
+
+    @property
+    def coef(self) -> FloatArray:
+        """Coefficients, one model a row."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, the last of the intercept."""
+
+    @property
+    def link(self) -> str:
+        """How a score becomes a prediction."""
+
+    @property
+    def row_norm(self) -> float:
+        """Norm to which rows are shortened."""
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        """Range of the targets."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the classes."""
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    @property
+    def outputs(self) -> int:
+        """Linear scores that a model gives a row."""
 
 
 class ShortensRows:
@@ -67,7 +104,7 @@ class DrawnRidge(ShortensRows, Ridge):
 LinearModel = DrawnLogisticRegression | DrawnLinearSVC | DrawnRidge
 
 
-def to_sklearn(models: "ModelBlock", draw: int) -> LinearModel:
+def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
     """See :meth:`ModelBlock.to_sklearn`.
 
     Raises
@@ -92,7 +129,7 @@ def to_sklearn(models: "ModelBlock", draw: int) -> LinearModel:
 
 
 def _probabilities(
-    models: "ModelBlock", coef: FloatArray, intercept: FloatArray
+    models: LinearDraws, coef: FloatArray, intercept: FloatArray
 ) -> DrawnLogisticRegression:
     model = DrawnLogisticRegression()
     if models.n_classes > 2:
@@ -102,18 +139,18 @@ def _probabilities(
     return _classifier(models, model, coef, intercept)
 
 
-def _labels(models: "ModelBlock", coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
+def _labels(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
     return _classifier(models, DrawnLinearSVC(loss="hinge"), coef, intercept)
 
 
-def _classifier(models: "ModelBlock", model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
+def _classifier(models: LinearDraws, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
     model.classes_ = np.array(models.classes or range(models.n_classes))
     model.coef_, model.intercept_ = coef.copy(), intercept.copy()
     model.n_iter_ = np.zeros(1, dtype=int)
     return model
 
 
-def _targets(models: "ModelBlock", coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
+def _targets(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
     low, high = models.target_bounds
     half = (high - low) / 2
     model = DrawnRidge()
@@ -121,7 +158,7 @@ def _targets(models: "ModelBlock", coef: FloatArray, intercept: FloatArray) -> D
     return model
 
 
-_FITTED: dict[str, Callable[["ModelBlock", FloatArray, FloatArray], Any]] = {
+_FITTED: dict[str, Callable[[LinearDraws, FloatArray, FloatArray], Any]] = {
     "logistic": _probabilities,
     "softmax": _probabilities,
     "sign": _labels,

@@ -14,7 +14,8 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
-from rashomon_explorer.planning.weakness import said_elsewhere, warn_if_weak, weakness
+from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak
+from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.randomness import generator, noise_assumptions

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.weakness import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
@@ -21,6 +21,50 @@ from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import CURATOR, RELEASE
 
 _TITLE = "Rashomon set: "
+
+
+def report(
+    models: RashomonSet | PredictorSet | ReleasedSet,
+    path: str | PathLike[str],
+    *rows: Any,
+    **options: Any,
+) -> Path:
+    """Write the edition that suits the models: a curator's, or a release's.
+
+    Parameters
+    ----------
+    models : RashomonSet, PredictorSet or ReleasedSet
+    path : path-like
+        Usually ``"card.html"``.
+    *rows, **options
+        As in :func:`curator_report`, ``X`` and ``y`` first; or, for a `ReleasedSet`, as in
+        :func:`release_report`, which has no argument for rows.
+
+    Returns
+    -------
+    pathlib.Path
+        Where it is.
+
+    Raises
+    ------
+    TypeError
+        If rows, or any other option of the curator's, are given with a `ReleasedSet`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     curators = report(models, folder + "/card.html", X, y, interactive=False)
+    ...     public = report(models.release(), folder + "/release.html", interactive=False)
+    >>> curators.name, public.name
+    ('card.html', 'release.html')
+    """
+    if isinstance(models, ReleasedSet):
+        return release_report(models, path, *rows, **options)
+    return curator_report(models, path, *rows, **options)
 
 
 def curator_report(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.report import report
 
 pytestmark = pytest.mark.browser
 
@@ -23,8 +24,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder, models = tmp_path_factory.mktemp("reports"), clf.rashomon_set_
     groups = np.where(rng.random(300) < 0.5, "<b>north</b>", "south")
     return {
-        "curator": models.report(folder / "curator.html", X, y, groups=groups),
-        "release": models.release().report(folder / "release.html"),
+        "curator": report(models, folder / "curator.html", X, y, groups=groups),
+        "release": report(models.release(), folder / "release.html"),
     }
 
 

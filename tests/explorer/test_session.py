@@ -19,7 +19,7 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import from_predictions
 
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
@@ -335,7 +335,7 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     [
         (lambda: LogisticRegression(), r"got LogisticRegression: fit a RashomonClassifier"),
         (
-            lambda: RashomonSet.from_predictions([[0, 1], [1, 1]]),
+            lambda: from_predictions([[0, 1], [1, 1]]),
             r"got PredictorSet: a set from elsewhere is shown by rashomon_explorer\.plots",
         ),
         (lambda: load_dataset("monks1"), r"got Bunch: a table goes into Explorer\(data=\.\.\.\)"),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     disagreement,
@@ -23,6 +23,7 @@ from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.units import Layout, Units
 from rashomon_explorer.planning import affordable_eta
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import from_predictions
 from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
@@ -512,7 +513,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
     ):
         with pytest.raises(CuratorOnlyError, match="not in a release"):
             split(models.release(), X)
-    others = RashomonSet.from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
+    others = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
     cases = [
         (lambda: width_or_noise(models), "X must be given"),
         (lambda: width_or_noise(models, X, inside=[True] * 150), "inside is for arrays"),

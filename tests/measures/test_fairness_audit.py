@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
@@ -17,6 +17,7 @@ from rashomon_explorer.measures import (
     who_bears,
 )
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import from_draws, from_predictions
 
 RNG = np.random.default_rng(0)
 N, PSI = 200, 0.03
@@ -30,7 +31,7 @@ PROBLEM = Problem(X, 2 * Y - 1.0, domain=Ball(30.0))
 def models():
     """Draws around the best model, some of them outside the set."""
     spread = RNG.normal(scale=0.8, size=(60, 3))
-    models = RashomonSet.from_draws(PROBLEM, PROBLEM.minimum.theta + spread, PSI)
+    models = from_draws(PROBLEM, PROBLEM.minimum.theta + spread, PSI)
     assert 5 < 60 * models.hit_rate < 55
     return models
 
@@ -129,7 +130,7 @@ def test_gaps_that_differ_by_rounding_are_level():
     """0.3 − 0.1 is less than 0.2 − 0 in floating point, and the same gap."""
     labels = np.zeros((2, 20))
     labels[0, :2] = labels[1, :3] = labels[1, 10] = 1
-    models = RashomonSet.from_predictions(labels, losses=[0.1, 0.2], psi=1.0)
+    models = from_predictions(labels, losses=[0.1, 0.2], psi=1.0)
     audit = fairness_audit(
         models, None, [0, 1] * 10, [*"a" * 10, *"b" * 10], metrics=["demographic_parity"]
     )
@@ -147,7 +148,7 @@ def test_a_gap_that_was_chosen_is_too_small_on_the_rows_that_chose_it():
         rng = np.random.default_rng(seed)
         scores, y = rng.random((40, 400)), rng.integers(0, 2, 400)
         groups = rng.choice(["a", "b"], 400)
-        models = RashomonSet.from_predictions(scores[:, :200], losses=np.zeros(40))
+        models = from_predictions(scores[:, :200], losses=np.zeros(40))
         audit = fairness_audit(models, None, y[:200], groups[:200], metrics=["demographic_parity"])
         pick = audit.least_unfair(audit.gaps[0])
         chosen.append(pick.iloc[-1])
@@ -265,7 +266,7 @@ def test_the_burden_is_the_measure_group_by_group(models):
 
 
 def test_nobody_bears_what_there_is_not():
-    models = RashomonSet.from_predictions([[0.9, 0.1]] * 3, [1, 0])
+    models = from_predictions([[0.9, 0.1]] * 3, [1, 0])
     assert who_bears(models, None, ["a", "b"])["ambiguity_ratio"].isna().all()
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from rashomon_explorer import RashomonSet
 from rashomon_explorer.measures import (
     abstention,
     ambiguity,
@@ -30,6 +29,7 @@ from rashomon_explorer.measures import (
     self_consistency,
     viable_prediction_range,
 )
+from rashomon_explorer.rashomon_set import from_predictions
 
 Labels = NDArray[np.int_]
 
@@ -276,7 +276,7 @@ def test_the_arrays_given_are_left_alone() -> None:
 
 
 def test_sets_and_arrays_in_each_others_place_are_refused_with_advice():
-    models = RashomonSet.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0])
+    models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0])
     with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.labels\(X\)"):
         ambiguity(models)
     with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.scores\(X\)"):

@@ -8,9 +8,10 @@ import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.losses import ALL_LOSSES, SquaredLoss, loss_of_zeros
-from rashomon_explorer.planning import explain, plan, plan_options, plan_path
+from rashomon_explorer.planning import plan, plan_options, plan_path
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.planning.weakness import WEAK_HIT_RATE, said_elsewhere, weakness
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.weakness import WEAK_HIT_RATE, weakness
 from rashomon_explorer.planning.wishes import wishes
 
 ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
@@ -147,8 +148,3 @@ def test_the_plan_has_the_sharp_excess_bound():
     share = guaranteed_hit_rate(11, planned.beta, 0.02)
     assert planned.excess_bound == pytest.approx(11 / planned.beta + 0.02 * 11 / 12 * share)
     assert planned.excess_bound < 11 / planned.beta + 0.02
-
-
-def test_explain_says_how_feasible_exact_draws_are():
-    assert "simulated rows" in explain(plan(50_000, **ROWS, epsilon=4.0), feasibility=True)
-    assert "simulated rows" not in explain(plan(50_000, **ROWS, epsilon=4.0))

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonSet, plots
+from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.plots import tables
+from rashomon_explorer.rashomon_set import from_predictions
 
 SET_FIGURES = {
     "people": lambda m, rows: plots.plot_people(m, rows.X, rows.groups),
@@ -124,7 +125,7 @@ def test_a_release_is_said_to_be_of_all_draws(models):
 def test_models_of_unknown_loss_all_count_and_are_said_to():
     three = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]])
     rows = np.zeros((3, 1)) + np.arange(3)[:, None]
-    others = RashomonSet.from_predictions(three, X=rows)
+    others = from_predictions(three, X=rows)
     figure = plots.plot_people(others, rows)
     assert "of 3 models, of unknown loss" in _title(figure)
     assert plots.multiplicity(others, rows).ambiguity == 1.0

@@ -15,7 +15,7 @@ from rashomon_explorer.measures import ambiguity, coefficient_spread, viable_pre
 from rashomon_explorer.plots import _checks, people
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import from_estimators
 
 
 def _trace(figure, name):
@@ -179,7 +179,7 @@ def test_people_of_models_that_take_text_and_numbers():
         make_pipeline(encode, DecisionTreeClassifier(max_depth=depth, random_state=0)).fit(frame, y)
         for depth in (1, 2, 3)
     ]
-    models = RashomonSet.from_estimators(trees, frame, y)
+    models = from_estimators(trees, frame, y)
     found = multiplicity(models, frame)
     scores = np.stack([tree.predict_proba(frame)[:, 1] for tree in trees])
     np.testing.assert_allclose(found.width, np.ptp(scores, axis=0), atol=1e-12)

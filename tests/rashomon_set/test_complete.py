@@ -8,6 +8,8 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
 from rashomon_explorer.measures.multiplicity.table import FROM_LABELS
+from rashomon_explorer.rashomon_set import from_predictions, from_timbertrek, from_treefarms
+from rashomon_explorer.report import report
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (60, 3)).astype(float)
@@ -51,21 +53,21 @@ def _timbertrek():
 @pytest.mark.parametrize(
     ("models", "complete"),
     [
-        (lambda: RashomonSet.from_treefarms(_trie()), True),
-        (lambda: RashomonSet.from_treefarms(TREES), True),
-        (lambda: RashomonSet.from_timbertrek(_timbertrek()), True),
-        (lambda: RashomonSet.from_treefarms(_trie(), psi=0.1), True),
+        (lambda: from_treefarms(_trie()), True),
+        (lambda: from_treefarms(TREES), True),
+        (lambda: from_timbertrek(_timbertrek()), True),
+        (lambda: from_treefarms(_trie(), psi=0.1), True),
         # Beyond the worst tree others may be missing.
-        (lambda: RashomonSet.from_treefarms(_trie(), psi=0.5), False),
-        (lambda: RashomonSet.from_treefarms(_trie(), psi=0.5, complete=True), True),
+        (lambda: from_treefarms(_trie(), psi=0.5), False),
+        (lambda: from_treefarms(_trie(), psi=0.5, complete=True), True),
         # Another loss did not decide what was enumerated.
-        (lambda: RashomonSet.from_treefarms(_trie(), criterion="loss"), False),
-        (lambda: RashomonSet.from_treefarms(TREES, losses=OBJECTIVES), False),
-        (lambda: RashomonSet.from_treefarms(TREES, losses=OBJECTIVES, complete=True), True),
-        (lambda: RashomonSet.from_timbertrek(_timbertrek(), criterion="zero_one"), False),
-        (lambda: RashomonSet.from_timbertrek(_timbertrek(), complete=False), False),
-        (lambda: RashomonSet.from_predictions([[0.1, 0.9]], [0, 1]), False),
-        (lambda: RashomonSet.from_predictions([[0.1, 0.9]], [0, 1], complete=True), True),
+        (lambda: from_treefarms(_trie(), criterion="loss"), False),
+        (lambda: from_treefarms(TREES, losses=OBJECTIVES), False),
+        (lambda: from_treefarms(TREES, losses=OBJECTIVES, complete=True), True),
+        (lambda: from_timbertrek(_timbertrek(), criterion="zero_one"), False),
+        (lambda: from_timbertrek(_timbertrek(), complete=False), False),
+        (lambda: from_predictions([[0.1, 0.9]], [0, 1]), False),
+        (lambda: from_predictions([[0.1, 0.9]], [0, 1], complete=True), True),
     ],
 )
 def test_what_was_enumerated_by_its_own_loss_is_complete(models, complete):
@@ -73,12 +75,12 @@ def test_what_was_enumerated_by_its_own_loss_is_complete(models, complete):
 
 
 def test_names_are_names():
-    assert RashomonSet.from_timbertrek(_timbertrek()).names == ("tree 7", "tree 9")
+    assert from_timbertrek(_timbertrek()).names == ("tree 7", "tree 9")
 
 
 @pytest.fixture
 def trees():
-    return RashomonSet.from_treefarms(TREES, losses=OBJECTIVES, complete=True, psi=0.25)
+    return from_treefarms(TREES, losses=OBJECTIVES, complete=True, psi=0.25)
 
 
 def test_a_choice_of_a_complete_set_is_not_complete_but_what_is_inside_is(trees, tmp_path):
@@ -112,10 +114,10 @@ def test_spreads_of_certain_scores_are_said_to_be_of_labels(trees):
     marked = {"range_width", "score_variance", "score_std", "rashomon_capacity"}
     assert set(notes.index[notes == FROM_LABELS]) == marked
     chances = RNG.uniform(0.1, 0.9, (4, 60))
-    unsure = RashomonSet.from_predictions(chances, Y)
+    unsure = from_predictions(chances, Y)
     assert set(multiplicity_table(unsure)["note"]) == {""}
     # A regression whose targets happen to be 0 and 1 predicts no labels.
-    numbers = RashomonSet.from_predictions(labels_of(trees), Y.astype(float), kind="targets")
+    numbers = from_predictions(labels_of(trees), Y.astype(float), kind="targets")
     assert set(multiplicity_table(numbers)["note"]) == {""}
 
 
@@ -127,11 +129,11 @@ def test_figures_and_report_say_that_the_set_is_whole_and_scores_are_labels(tree
     title = plots.plot_people(trees, X).layout.title.text
     assert "of the whole set: 6 models" in title and "scores are labels" in title
     assert plots.plot_people(trees, X).layout.yaxis.title.text == "predicted label, 0 or 1"
-    whole = trees.report(tmp_path / "whole.html", X, Y, interactive=False).read_text()
+    whole = report(trees, tmp_path / "whole.html", X, Y, interactive=False).read_text()
     assert "exact, computed from labels" in whole
     assert "were enumerated" in whole and "may exist" not in whole
     assert "lower bound" not in whole
-    part = trees[:5].report(tmp_path / "part.html", X, Y, interactive=False).read_text()
+    part = report(trees[:5], tmp_path / "part.html", X, Y, interactive=False).read_text()
     assert "lower bound" in part and "were enumerated" not in part
 
 

@@ -15,7 +15,14 @@ from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.planning import plan_path
 from rashomon_explorer.privacy import bounded_range
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    from_estimators,
+    from_predictions,
+    from_treefarms,
+)
 from tests.rashomon_set.made import make
 
 STUMP = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
@@ -108,11 +115,9 @@ def test_curator_and_release_are_not_read_for_each_other(tmp_path: Path) -> None
 def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
     chances = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], size=(4, 6))
     rows = np.arange(12.0).reshape(6, 2)
-    stored = RashomonSet.from_predictions(
-        chances, list("abcabc"), X=rows, names=["α", "β", "γ", "δ"], psi=0.7
-    )
-    trees = RashomonSet.from_treefarms([STUMP, {"prediction": 1}], losses=[0.1, 0.3])
-    unknown = RashomonSet.from_predictions([[0.1, 0.9]])
+    stored = from_predictions(chances, list("abcabc"), X=rows, names=["α", "β", "γ", "δ"], psi=0.7)
+    trees = from_treefarms([STUMP, {"prediction": 1}], losses=[0.1, 0.3])
+    unknown = from_predictions([[0.1, 0.9]])
     for models, given in ((stored, rows), (trees, [[0], [1]]), (unknown, None)):
         models.save(tmp_path / "set.npz", overwrite=True)
         twin = RashomonSet.load(tmp_path / "set.npz")
@@ -126,7 +131,7 @@ def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
 
 def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) -> None:
     rows, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    models = RashomonSet.from_estimators([LogisticRegression().fit(rows, y)], rows, y)
+    models = from_estimators([LogisticRegression().fit(rows, y)], rows, y)
     with pytest.raises(TypeError, match=r"pickle alone, which runs code .* stored\(X\).save"):
         models.save(tmp_path / "set.npz")
     assert not list(tmp_path.iterdir())

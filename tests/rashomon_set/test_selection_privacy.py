@@ -15,7 +15,7 @@ import pytest
 
 from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import RashomonSet, from_draws
 
 MODELS = np.array([[-2.0, 0.0], [-0.5, 0.5], [0.5, 0.0], [2.0, -0.5]])
 PUBLIC_ROWS = [[0.3], [-0.8]]
@@ -31,7 +31,7 @@ def outcomes(targets: list[int], choose: Callable[[RashomonSet], Any]) -> dict[b
     chances = weights / weights.sum()
     found: dict[bytes, float] = {}
     for pair in product(range(4), repeat=2):
-        drawn = RashomonSet.from_draws(
+        drawn = from_draws(
             problem, MODELS[list(pair)], PSI, guarantee=compose([bounded_range(eta())] * 2)
         )
         left = choose(drawn).coef.tobytes()
@@ -66,9 +66,7 @@ def revealed(choose: Callable[[RashomonSet], Any]) -> float:
 def test_choices_that_keep_the_guarantee_keep_its_number(choose: Any) -> None:
     problem = Problem(X, Y, radius=3.0)
     kept = choose(
-        RashomonSet.from_draws(
-            problem, MODELS[:2], PSI, guarantee=compose([bounded_range(eta())] * 2)
-        )
+        from_draws(problem, MODELS[:2], PSI, guarantee=compose([bounded_range(eta())] * 2))
     ).guarantee
     assert kept.holds
     assert revealed(choose) <= kept.epsilon(0.0) * (1 + 1e-12)

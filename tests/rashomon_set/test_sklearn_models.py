@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import from_estimators
 from tests.rashomon_set.made import make
 
 RNG = np.random.default_rng(3)
@@ -108,7 +108,7 @@ def test_a_place_that_is_none_is_refused(draw: Any, error: type[Exception]) -> N
 
 def test_other_models_give_themselves_or_refuse() -> None:
     fitted = LogisticRegression().fit(ROWS, ROWS[:, 0] > 0)
-    models = RashomonSet.from_estimators([fitted], ROWS, ROWS[:, 0] > 0)
+    models = from_estimators([fitted], ROWS, ROWS[:, 0] > 0)
     assert models.to_sklearn(0) is fitted
     with pytest.raises(TypeError, match="stored predictions have no scikit-learn form"):
         models.stored(ROWS).to_sklearn(0)

@@ -22,7 +22,14 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import ambiguity, discrepancy
 from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, RashomonSet
+from rashomon_explorer.rashomon_set import (
+    CuratorSet,
+    PredictorSet,
+    RashomonSet,
+    from_draws,
+    from_estimators,
+    from_predictions,
+)
 from rashomon_explorer.samplers import HitAndRunSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
@@ -47,7 +54,7 @@ def classifiers(y: Any = TWO) -> list[Any]:
 @pytest.mark.parametrize("y", [TWO, THREE])
 def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> None:
     each = classifiers(y)
-    models = RashomonSet.from_estimators(each, X, y, psi=0.2)
+    models = from_estimators(each, X, y, psi=0.2)
     assert isinstance(models, PredictorSet)
     assert isinstance(models, CuratorSet)
     wanted = [log_loss(y, model.predict_proba(X)) for model in each]
@@ -65,19 +72,19 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> No
 
 def test_models_that_know_labels_alone_are_counted_by_their_errors() -> None:
     each = {"svm": LinearSVC().fit(X, TWO), "logistic": LogisticRegression().fit(X, TWO)}
-    models = RashomonSet.from_estimators(each, X, TWO)
+    models = from_estimators(each, X, TWO)
     wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
     assert np.allclose(models.losses, wanted)
     assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
     assert set(models.scores(X)[0]) == {0.0, 1.0}
     with pytest.raises(ValueError, match="these are labels: use 'zero_one'"):
-        RashomonSet.from_estimators(each, X, TWO, loss="log_loss")
+        from_estimators(each, X, TWO, loss="log_loss")
 
 
 def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
     each = [LinearRegression().fit(X, TARGETS), Ridge(50.0).fit(X, TARGETS)]
     each.append(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, TARGETS))
-    models = RashomonSet.from_estimators(each, X, TARGETS)
+    models = from_estimators(each, X, TARGETS)
     wanted = [mean_squared_error(TARGETS, model.predict(X)) / 2 for model in each]
     assert np.allclose(models.losses, wanted)
     assert (models.task, models.hit_rate) == ("regression", 1.0)
@@ -90,41 +97,41 @@ def test_an_own_loss_is_given_codes_and_scores() -> None:
     def brier(codes: Any, scores: Any) -> float:
         return float(np.mean((scores - codes) ** 2))
 
-    models = RashomonSet.from_estimators(classifiers(), X, TWO, loss=brier)
+    models = from_estimators(classifiers(), X, TWO, loss=brier)
     assert models.loss == "brier"
     chances = classifiers()[0].predict_proba(X)[:, 1]
     assert models.losses[0] == pytest.approx(np.mean((chances - (TWO == "yes")) ** 2))
     with pytest.raises(ValueError, match="<lambda> of model 0 is not finite"):
-        RashomonSet.from_estimators(classifiers(), X, TWO, loss=lambda y, s: math.nan)
+        from_estimators(classifiers(), X, TWO, loss=lambda y, s: math.nan)
 
 
 def test_models_fitted_to_a_frame_are_given_one() -> None:
     table = pd.DataFrame(X, columns=["age", "debt", "income"])
-    models = RashomonSet.from_estimators([LogisticRegression().fit(table, TWO)], table, TWO)
+    models = from_estimators([LogisticRegression().fit(table, TWO)], table, TWO)
     assert models.scores(table).shape == (1, 60)
 
 
 def test_a_class_that_one_model_never_saw_has_probability_0() -> None:
     partly = LogisticRegression().fit(X[THREE != "c"], THREE[THREE != "c"])
-    models = RashomonSet.from_estimators([*classifiers(THREE), partly], X, THREE)
+    models = from_estimators([*classifiers(THREE), partly], X, THREE)
     assert not models.scores(X)[-1][:, 2].any()
     with pytest.raises(ValueError, match="y holds the class 'c', which is not in"):
-        RashomonSet.from_estimators([partly], X, THREE)
+        from_estimators([partly], X, THREE)
 
 
 def test_coefficients_of_models_that_are_linear_and_only_of_those() -> None:
     each = classifiers()
-    models = RashomonSet.from_estimators(each[:2], X, TWO)
+    models = from_estimators(each[:2], X, TWO)
     assert models.coef.shape == (2, 4)
     assert np.allclose(models.coef[0], [*each[0].coef_[0], each[0].intercept_[0]])
     assert models.nearest(models.coef[1]).names == ("model 1",)
     for others in (each[:3], each[3:]):
         with pytest.raises(AttributeError, match="coef: only linear models of one shape"):
-            RashomonSet.from_estimators(others, X, TWO).coef  # noqa: B018
-    trees = RashomonSet.from_estimators(each[2:4], X, TWO)
+            from_estimators(others, X, TWO).coef  # noqa: B018
+    trees = from_estimators(each[2:4], X, TWO)
     assert trees.complexity().tolist() == [3, each[3].get_n_leaves()]
     with pytest.raises(TypeError, match="size of a RandomForestClassifier"):
-        RashomonSet.from_estimators(each[4:], X, TWO).simplest()
+        from_estimators(each[4:], X, TWO).simplest()
 
 
 class Strange:
@@ -157,7 +164,7 @@ def test_models_that_cannot_be_used_are_refused(
     models: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        RashomonSet.from_estimators(models, X, TWO)
+        from_estimators(models, X, TWO)
 
 
 @pytest.mark.parametrize(
@@ -175,11 +182,11 @@ def test_models_that_cannot_be_used_are_refused(
 def test_bad_settings_are_refused(changes: dict[str, Any], message: str) -> None:
     settings = {"X": X, "y": TWO, **changes}
     with pytest.raises(ValueError, match=message):
-        RashomonSet.from_estimators(classifiers(), **settings)
+        from_estimators(classifiers(), **settings)
 
 
 def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
-    models = RashomonSet.from_estimators(classifiers(), X, TWO)
+    models = from_estimators(classifiers(), X, TWO)
     assert str(models.guarantee) == "no guarantee: these models were not drawn privately"
     with pytest.raises(CuratorOnlyError, match="cannot be released: no guarantee"):
         models.release()
@@ -192,7 +199,7 @@ def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
 
 @pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
 def test_copies_say_the_same_and_stay_frozen(copied: Callable[[Any], Any]) -> None:
-    models = RashomonSet.from_estimators(classifiers(), X, TWO, psi=0.1)
+    models = from_estimators(classifiers(), X, TWO, psi=0.1)
     twin = copied(models.inside())
     assert np.array_equal(twin.scores(X), models.inside().scores(X))
     with pytest.raises(ValueError, match="read-only"):
@@ -200,7 +207,7 @@ def test_copies_say_the_same_and_stay_frozen(copied: Callable[[Any], Any]) -> No
 
 
 def test_the_operations_are_those_of_drawn_sets() -> None:
-    models = RashomonSet.from_estimators(classifiers(), X, TWO, psi=0.2)
+    models = from_estimators(classifiers(), X, TWO, psi=0.2)
     kept = models.inside()
     assert np.array_equal(kept.losses, models.losses[models.excess <= 0.2])
     assert (kept.least, kept.psi) == (models.least, 0.2)
@@ -208,7 +215,7 @@ def test_the_operations_are_those_of_drawn_sets() -> None:
     second = np.arange(5.0)
     both = (models.excess <= 0.2) & (second <= 2)
     assert np.array_equal(models.intersect(second, 2.0).losses, models.losses[both])
-    twice = RashomonSet.from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
+    twice = from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
     assert twice.dedupe(X, by="scores").names == ("model 0", "model 1")
     assert models[1].names == ("model 1",)
     assert len(models.filter(models.losses < 1)) <= 5
@@ -218,7 +225,7 @@ def test_the_operations_are_those_of_drawn_sets() -> None:
 
 
 def test_figures_and_measures_take_them() -> None:
-    models = RashomonSet.from_estimators(classifiers(), X, TWO, psi=0.2)
+    models = from_estimators(classifiers(), X, TWO, psi=0.2)
     labels = models.labels(X)
     assert discrepancy(labels) <= ambiguity(labels)
     assert "guaranteed" not in plots.plot_losses(models).layout.title.text
@@ -233,51 +240,51 @@ PREDICTED = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4]])
 
 
 def test_predictions_by_hand() -> None:
-    models = RashomonSet.from_predictions(PREDICTED, ["b", "a", "b"])
+    models = from_predictions(PREDICTED, ["b", "a", "b"])
     assert np.allclose(models.losses, -np.log([[0.9, 0.8, 0.6], [0.8, 0.9, 0.4]]).mean(axis=1))
     assert models.labels().tolist() == [[1, 0, 1], [1, 0, 0]]
     assert models.classes == ("a", "b")
-    two = RashomonSet.from_predictions(np.stack([1 - PREDICTED, PREDICTED], axis=2), [1, 0, 1])
+    two = from_predictions(np.stack([1 - PREDICTED, PREDICTED], axis=2), [1, 0, 1])
     assert np.allclose(two.scores(), PREDICTED)
-    three = RashomonSet.from_predictions([["x", "y"], ["z", "z"]], ["x", "z"], kind="labels")
+    three = from_predictions([["x", "y"], ["z", "z"]], ["x", "z"], kind="labels")
     assert three.scores().tolist() == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 1]]]
     assert three.losses.tolist() == [0.5, 0.5]
-    targets = RashomonSet.from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
+    targets = from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
     assert targets.losses.tolist() == [0.25, 0.25]
 
 
 def test_a_sure_mistake_costs_much_and_not_infinity() -> None:
-    assert RashomonSet.from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] > 30
+    assert from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] > 30
 
 
 def test_rows_are_known_again_or_refused() -> None:
     rows = np.arange(6.0).reshape(3, 2)
-    known = RashomonSet.from_predictions(PREDICTED, X=rows)
+    known = from_predictions(PREDICTED, X=rows)
     assert np.array_equal(known.scores(rows), known.scores())
     assert np.array_equal(known.scores(pd.DataFrame(rows)), known.scores())
     with pytest.raises(ValueError, match="stored for 3 rows, and X holds other rows than those"):
         known.scores(rows[::-1])
     with pytest.raises(ValueError, match="rows, which were not stored with the set"):
-        RashomonSet.from_predictions(PREDICTED).scores(rows)
+        from_predictions(PREDICTED).scores(rows)
     with pytest.raises(TypeError, match="do not tell how simple"):
         known.simplest()
 
 
 def test_without_losses_what_needs_them_says_so() -> None:
-    models = RashomonSet.from_predictions(PREDICTED)
+    models = from_predictions(PREDICTED)
     assert math.isinf(models.psi)
     assert len(models.dedupe()) == 2
     for ask in (lambda: models.excess, lambda: models.hit_rate, models.inside):
         with pytest.raises(ValueError, match="losses of these models are not known"):
             ask()
-    given = RashomonSet.from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
+    given = from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
     assert given.hit_rate == 0.5
     assert np.array_equal(given.best_scores(), PREDICTED[1])
 
 
 @pytest.mark.parametrize("losses", [[0.1, 0.3], [1 / 3, 0.1 + 0.2], [1e-17, 1e17], [0.7, 0.1]])
 def test_by_default_all_models_are_inside(losses: list[float]) -> None:
-    assert RashomonSet.from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
+    assert from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_predictions_that_do_not_fit_are_refused(
     given: Any, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        RashomonSet.from_predictions(given, **settings)
+        from_predictions(given, **settings)
 
 
 ROWS, SIGNS = X / 5, np.where(TWO == "yes", 1, -1)
@@ -320,9 +327,7 @@ def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes() -> None:
         ROWS, TWO
     )
     wanted = fitted.rashomon_set_
-    made = RashomonSet.from_draws(
-        Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes")
-    )
+    made = from_draws(Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes"))
     assert np.allclose(made.losses, wanted.losses, atol=1e-5)  # theirs are of unrounded draws
     assert np.array_equal(made.scores(X), wanted.scores(X))
     assert made.minimum.value == wanted.minimum.value
@@ -335,19 +340,19 @@ def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
     problem = Problem(ROWS, SIGNS, radius=3.0)
     target = GibbsTarget(problem, beta=50.0, psi=0.05)
     drawn = collect(HitAndRunSampler(), target, 5, np.random.default_rng(0))
-    models = RashomonSet.from_draws(problem, drawn, 0.05, sampler="hit_and_run")
+    models = from_draws(problem, drawn, 0.05, sampler="hit_and_run")
     assert (models.hit_rate, models.sampler) == (1.0, "hit_and_run")
     assert models.acceptance == drawn.acceptance
     assert models.inside(0.02).hit_rate in (1.0, pytest.approx(math.nan, nan_ok=True))
     with pytest.raises(ValueError, match="nothing was promised of these"):
         plots.plot_bounds(models)
-    paid = RashomonSet.from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
+    paid = from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
     assert paid.release().guarantee.epsilon(0.0) == 0.5
 
 
 def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
     problem = Problem(ROWS, SIGNS, radius=3.0, intercept=False)
-    models = RashomonSet.from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
+    models = from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
     assert models.coef.tolist() == [[1.0, 2.0, 3.0, 0.0]]
     assert models.best.shape == (4,)
     assert models.losses[0] == problem.value(np.array([[1.0], [2.0], [3.0]]))[0]
@@ -368,11 +373,11 @@ def test_draws_that_do_not_fit_are_refused(
 ) -> None:
     settings = {"psi": 0.1, **settings}
     with pytest.raises(ValueError, match=message):
-        RashomonSet.from_draws(Problem(ROWS, SIGNS), draws, **settings)
+        from_draws(Problem(ROWS, SIGNS), draws, **settings)
 
 
 def test_a_set_is_said_in_a_few_lines():
-    models = RashomonSet.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
+    models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
     title, *facts = repr(models).splitlines()
     assert title == "PredictorSet: 2 models, ψ = 0.5" and "no guarantee" in facts[0]
     assert facts[-1].startswith("  curator") and "not private" in facts[-1]
@@ -387,7 +392,7 @@ def test_a_set_is_said_in_a_few_lines():
 def test_one_model_or_labels_of_two_kinds_are_refused_with_advice():
     forest = RandomForestClassifier(3, random_state=0).fit(X, TWO)
     with pytest.raises(TypeError, match=r"got one RandomForestClassifier: \[model\]"):
-        RashomonSet.from_estimators(forest, X, TWO)
+        from_estimators(forest, X, TWO)
     numbers = LogisticRegression().fit(X, TWO == "yes")
     with pytest.raises(ValueError, match="must all be text or all be numbers"):
-        RashomonSet.from_estimators([numbers, forest], X, TWO)
+        from_estimators([numbers, forest], X, TWO)

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import from_timbertrek, from_treefarms
 from rashomon_explorer.rashomon_set.models import DecisionTrees, Leaf, Split
 
 LEVELS = (4, 4, 4, 3, 3, 3)
@@ -100,23 +100,23 @@ def test_the_published_tree_sends_rows_where_timbertrek_printed() -> None:
     rows = car_table()
     assert rows.shape == (1728, 15)
     leaf_rows(PUBLISHED, rows)  # the table is theirs
-    models = RashomonSet.from_timbertrek(CAR)
+    models = from_timbertrek(CAR)
     assert models.complexity().tolist() == [9]
     # Rows in leaves that say "+": 192 + 192 + 96 + 48 + 96.
     assert models.labels(rows).sum() == 624
     assert models.losses.tolist() == [0.19634]
-    accuracy = RashomonSet.from_timbertrek(CAR, criterion="zero_one")
+    accuracy = from_timbertrek(CAR, criterion="zero_one")
     assert accuracy.losses[0] == pytest.approx(1 - 0.93866)
     assert round(0.19634 - accuracy.losses[0], 5) == 9 * 0.015
 
 
 def test_the_same_tree_from_treefarms_trie_predicts_the_same() -> None:
     rows = car_table()
-    models = RashomonSet.from_treefarms(nested(LAYERS, PRINTED))
+    models = from_treefarms(nested(LAYERS, PRINTED))
     assert models.complexity()[0] == round(PRINTED["complexity"] / 0.015)
-    assert np.array_equal(models.labels(rows), RashomonSet.from_timbertrek(CAR).labels(rows))
+    assert np.array_equal(models.labels(rows), from_timbertrek(CAR).labels(rows))
     assert models.losses[0] == PRINTED["objective"]
-    errors = RashomonSet.from_treefarms(nested(LAYERS, PRINTED), criterion="loss")
+    errors = from_treefarms(nested(LAYERS, PRINTED), criterion="loss")
     # 106 errors of 1,728, as the leaves of the published tree add up.
     assert errors.losses[0] == pytest.approx(106 / 1728, abs=1e-8)
 
@@ -124,7 +124,7 @@ def test_the_same_tree_from_treefarms_trie_predicts_the_same() -> None:
 def test_branches_swapped_would_be_noticed() -> None:
     swapped = json.loads(json.dumps(CAR))
     swapped["treeMap"]["210"][0]["c"].reverse()
-    assert RashomonSet.from_timbertrek(swapped).labels(car_table()).sum() != 624
+    assert from_timbertrek(swapped).labels(car_table()).sum() != 624
 
 
 def test_three_forms_of_one_model_set() -> None:
@@ -147,12 +147,12 @@ def test_three_forms_of_one_model_set() -> None:
     root = {"feature": 0, "relation": "==", "reference": "true", "false": one}
     written = [one, {**root, "true": zero}, {**root, "true": split}, split]
     rows = list(product((0, 1), repeat=2))
-    models = RashomonSet.from_treefarms(stored)
-    from_list = RashomonSet.from_treefarms(written)
+    models = from_treefarms(stored)
+    from_list = from_treefarms(written)
     assert np.array_equal(models.labels(rows), from_list.labels(rows))
     assert models.labels(rows).tolist() == [[1] * 4, [1, 1, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]]
     assert models.losses.tolist() == [0.12] * 4
-    assert RashomonSet.from_treefarms(stored, criterion="loss").losses.tolist() == [0.1] * 4
+    assert from_treefarms(stored, criterion="loss").losses.tolist() == [0.1] * 4
     with pytest.raises(ValueError, match="losses of these models are not known"):
         from_list.inside()
 
@@ -167,7 +167,7 @@ def test_thresholds_names_words_and_files(tmp_path: Path) -> None:
     }
     path = tmp_path / "trees.json"
     path.write_text(json.dumps([age]), encoding="utf-8")
-    models = RashomonSet.from_treefarms(path, feature_names=["debt", "age"], losses=[0.1])
+    models = from_treefarms(path, feature_names=["debt", "age"], losses=[0.1])
     assert models.classes == ("old", "young")
     assert models.labels([[1.0, 30.0], [1.0, 31.0]]).tolist() == [[1, 0]]
     turned = pd.DataFrame({"age": [30.0, 31.0], "debt": [1.0, 1.0]})
@@ -178,7 +178,7 @@ def test_thresholds_names_words_and_files(tmp_path: Path) -> None:
 
 def test_several_classes_and_a_lone_leaf() -> None:
     trie = {"-3": {"objective": 0.5}, "0": {"-1 -2": {"objective": 0.4}}}
-    models = RashomonSet.from_treefarms(trie, psi=0.05)
+    models = from_treefarms(trie, psi=0.05)
     assert models.classes == (0, 1, 2)
     assert models.labels([[1], [0]]).tolist() == [[2, 2], [0, 1]]
     assert models.hit_rate == 0.5
@@ -204,7 +204,7 @@ def test_several_classes_and_a_lone_leaf() -> None:
 )
 def test_sources_that_are_no_trees_are_refused(source: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        RashomonSet.from_treefarms(source)
+        from_treefarms(source)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_sources_that_are_no_trees_are_refused(source: Any, message: str) -> Non
 )
 def test_timbertrek_files_that_are_none_are_refused(source: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        RashomonSet.from_timbertrek(source)
+        from_timbertrek(source)
 
 
 def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
@@ -234,12 +234,12 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
         ({"feature_names": ["one"]}, "tree 0 asks for column 2 of 1"),
     ):
         with pytest.raises(ValueError, match=message):
-            RashomonSet.from_treefarms(stump, **settings)
+            from_treefarms(stump, **settings)
     with pytest.raises(ValueError, match="there are no trees"):
-        RashomonSet.from_treefarms([])
+        from_treefarms([])
     with pytest.raises(ValueError, match="classes must hold the labels of"):
-        RashomonSet.from_timbertrek(CAR, classes=(1, 2, 3))
-    models = RashomonSet.from_treefarms(stump)
+        from_timbertrek(CAR, classes=(1, 2, 3))
+    models = from_treefarms(stump)
     with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"):
         models.scores([[1, 0]])
     with pytest.raises(ValueError, match="column 2 of X must hold 0 and 1 alone"):
@@ -249,7 +249,7 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="is not a JSON file"):
-        RashomonSet.from_timbertrek(path)
+        from_timbertrek(path)
 
 
 def test_a_relation_that_is_none_is_refused() -> None:
@@ -263,14 +263,14 @@ def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() 
     y = np.where(rng.random(50) < 0.8, rows[:, 0], 1 - rows[:, 0])
     stump = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
     trees = [stump, {"prediction": 1}]
-    models = RashomonSet.from_treefarms(trees, X=rows, y=y)
+    models = from_treefarms(trees, X=rows, y=y)
     assert models.losses.tolist() == [(rows[:, 0] != y).mean(), (y == 0).mean()]
     assert models.loss == "zero_one"
     errors = float((rows[:, 0] != y).mean())
     trie = {"0": {"-2 -1": {"objective": errors + 0.02, "loss": errors, "complexity": 0.02}}}
-    kept = RashomonSet.from_treefarms(trie, X=rows, y=y)
+    kept = from_treefarms(trie, X=rows, y=y)
     assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
     with pytest.raises(ValueError, match=r"tree 0 errs on .* of these rows"):
-        RashomonSet.from_treefarms(trie, X=rows, y=1 - y)
+        from_treefarms(trie, X=rows, y=1 - y)
     with pytest.raises(ValueError, match="X and y go together"):
-        RashomonSet.from_treefarms(trees, y=y)
+        from_treefarms(trees, y=y)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonSet
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     CuratorOnlyError,
@@ -18,6 +18,7 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.leaks import ONE_BY_ONE, mark
 from rashomon_explorer.measures import ambiguity, score_std
 from rashomon_explorer.plots import plot_released
+from rashomon_explorer.rashomon_set import from_predictions
 from rashomon_explorer.release import (
     REFUSED,
     Excess,
@@ -220,7 +221,7 @@ def test_models_without_a_guarantee_are_refused():
     fit = RashomonClassifier(sampler="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
     with pytest.raises(CuratorOnlyError, match="cannot be released"):
         _released(models=fit.fit(X, Y).rashomon_set_)
-    theirs = RashomonSet.from_predictions(np.tile(Y, (2, 1)), Y)
+    theirs = from_predictions(np.tile(Y, (2, 1)), Y)
     with pytest.raises(TypeError, match="needs private draws"):
         _released(models=theirs)
 

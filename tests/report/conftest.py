@@ -15,6 +15,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.measures import declared_problem
+from rashomon_explorer.report import report
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -101,14 +102,14 @@ def curator_text(
 ) -> str:
     X, y, groups = rows
     place = tmp_path_factory.mktemp("reports") / "card.html"
-    return read(models.report(place, X, y, groups=groups, problem=problem))
+    return read(report(models, place, X, y, groups=groups, problem=problem))
 
 
 @pytest.fixture(scope="session")
 def release_text(models: Any, fitted: Any, rows: Any, tmp_path_factory: Any) -> str:
     place = tmp_path_factory.mktemp("releases") / "card.html"
     constants = fitted.constants(*rows[0].shape)
-    return read(models.release().report(place, constants=constants, domain=Ball(fitted.radius)))
+    return read(report(models.release(), place, constants=constants, domain=Ball(fitted.radius)))
 
 
 def read(path: Path) -> str:

@@ -10,10 +10,12 @@ import pytest
 from scipy.stats import binom, binomtest
 from sklearn.tree import DecisionTreeClassifier
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import MEASURES, exact_ambiguity, multiplicity_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.rashomon_set import from_estimators, from_predictions
+from rashomon_explorer.report import report
 from rashomon_explorer.report.sections import CURATOR
 from rashomon_explorer.report.sections.definitions import MEASURES as DEFINED
 from rashomon_explorer.report.sections.the_set import hit_rate_interval
@@ -51,7 +53,7 @@ def test_a_choice_within_psi_is_not_said_to_have_cost_the_draws_their_guarantee(
 
 def test_no_guarantee_is_said_on_every_figure(models: Any, rows: Any, tmp_path: Path) -> None:
     bare = replace(models, guarantee=no_guarantee("nobody paid"))
-    text = read(bare.report(tmp_path / "c.html", *rows[:2]))
+    text = read(report(bare, tmp_path / "c.html", *rows[:2]))
     marked = [figure for figure in figures_of(text) if BAND in str(figure)]
     assert marked and all("no privacy guarantee" in str(figure) for figure in marked)
     assert "Nothing is guaranteed of these models" in words_of(text)
@@ -87,10 +89,10 @@ def test_the_hit_rates_interval_is_clopper_and_pearsons(hits: int, trials: int) 
 def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
     X, y, _ = rows
     exact = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=4, random_state=0).fit(X, y)
-    told = words_of(read(exact.rashomon_set_.report(tmp_path / "a.html")))
+    told = words_of(read(report(exact.rashomon_set_, tmp_path / "a.html")))
     assert "interval of Clopper and Pearson" in told
     chain = replace(exact.rashomon_set_, sampler="mala")
-    told = words_of(read(chain.report(tmp_path / "b.html")))
+    told = words_of(read(report(chain, tmp_path / "b.html")))
     assert "interval of Clopper" not in told and "no interval is proved" in told
 
 
@@ -110,7 +112,7 @@ def test_people_are_of_the_set_and_not_of_strays(models: Any, rows: Any, tmp_pat
     wild = replace(models, losses=losses, coef=coef)
     inside = wild.inside().scores(X)
     width = np.ptp(inside, axis=0)
-    text = " ".join(words_of(read(wild.report(tmp_path / "c.html", X, y))).split())
+    text = " ".join(words_of(read(report(wild, tmp_path / "c.html", X, y))).split())
     table = text.split("Rows the models disagree about most")[1]
     row = int(table.split("disagreement ")[1].split()[0])
     low, high = map(float, table.split("disagreement ")[1].split()[1:3])
@@ -121,16 +123,16 @@ def test_people_are_the_same_however_many_rows_are_read_at_once(
     models: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y, _ = rows
-    whole = read(models.report(tmp_path / "a.html", X, y, interactive=False))
+    whole = read(report(models, tmp_path / "a.html", X, y, interactive=False))
     monkeypatch.setattr("rashomon_explorer.report.sections.people._MOST_SCORES", 100)
-    assert read(models.report(tmp_path / "b.html", X, y, interactive=False)) == whole
+    assert read(report(models, tmp_path / "b.html", X, y, interactive=False)) == whole
 
 
 def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows: Any, tmp_path: Path) -> None:
     X, y, _ = rows
     clf = RashomonClassifier(epsilon=0.01, n_draws=3, random_state=0).fit(X, y)
     assert clf.rashomon_set_.hit_rate == 0
-    text = words_of(read(clf.rashomon_set_.report(tmp_path / "c.html", X, y)))
+    text = words_of(read(report(clf.rashomon_set_, tmp_path / "c.html", X, y)))
     assert "Multiplicity of all draws" in text and "all draws" in text
     assert "lower bound" not in text.split("Multiplicity of all draws")[1].split("How far coef")[0]
 
@@ -141,15 +143,15 @@ def others(rows: Any) -> dict[str, Any]:
     trees = [DecisionTreeClassifier(max_depth=d, random_state=0).fit(X, y) for d in (1, 2, 3)]
     chances = np.array([tree.predict_proba(X)[:, 1] for tree in trees])
     return {
-        "estimators": (RashomonSet.from_estimators(trees, X, y, psi=0.5), X),
-        "predictions": (RashomonSet.from_predictions(chances, y, psi=9.0), None),
+        "estimators": (from_estimators(trees, X, y, psi=0.5), X),
+        "predictions": (from_predictions(chances, y, psi=9.0), None),
     }
 
 
 @pytest.mark.parametrize("source", ["estimators", "predictions"])
 def test_sets_from_anywhere(source: str, others: Any, rows: Any, tmp_path: Path) -> None:
     models, X = others[source]
-    text = words_of(read(models.report(tmp_path / "c.html", X, rows[1], groups=rows[2])))
+    text = words_of(read(report(models, tmp_path / "c.html", X, rows[1], groups=rows[2])))
     reasons = text.split("Not in this report, and why")[1]
     for title in ("The plan in words", "Certificates", "How far coefficients can move"):
         assert f"{title}:" in reasons
@@ -160,7 +162,7 @@ def test_a_regression(rows: Any, tmp_path: Path) -> None:
     X, _, groups = rows
     y = X["age"].to_numpy()
     clf = RashomonRegressor(epsilon=200.0, n_draws=8, random_state=0).fit(X, y)
-    text = words_of(read(clf.rashomon_set_.report(tmp_path / "c.html", X, y, groups=groups)))
+    text = words_of(read(report(clf.rashomon_set_, tmp_path / "c.html", X, y, groups=groups)))
     assert (
         "range_width" in text and "ambiguity" not in text.split("Multiplicity")[1].split("Def")[0]
     )
@@ -168,7 +170,7 @@ def test_a_regression(rows: Any, tmp_path: Path) -> None:
 
 
 def test_nothing_but_the_set(models: Any, tmp_path: Path) -> None:
-    reasons = words_of(read(models.report(tmp_path / "c.html"))).split("Not in this report")[1]
+    reasons = words_of(read(report(models, tmp_path / "c.html"))).split("Not in this report")[1]
     assert "no rows were handed in" in reasons and "constants" in reasons
 
 
@@ -187,14 +189,14 @@ def test_bad_input(
     models: Any, tmp_path: Path, given: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        models.report(tmp_path / "card.html", **given)
+        report(models, tmp_path / "card.html", **given)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_problem_of_other_rows_is_refused(models: Any, problem: Any, tmp_path: Path) -> None:
     other = replace(models, minimum=replace(models.minimum, value=0.1))
     with pytest.raises(ValueError, match="away from that of the draws"):
-        other.report(tmp_path / "card.html", problem=problem)
+        report(other, tmp_path / "card.html", problem=problem)
 
 
 def test_groups_keep_their_name(curator_text: str) -> None:
@@ -205,4 +207,4 @@ def test_groups_keep_their_name(curator_text: str) -> None:
 def test_unknown_groups_are_an_error_that_says_so(models: Any, rows: Any, tmp_path: Path) -> None:
     groups = pd.Series([None, *rows[2][1:]], name="region")
     with pytest.raises(ValueError, match="group"):
-        models.report(tmp_path / "card.html", *rows[:2], groups=groups)
+        report(models, tmp_path / "card.html", *rows[:2], groups=groups)

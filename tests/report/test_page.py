@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer import hooks
 from rashomon_explorer.privacy import pure
+from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.page import Page
@@ -86,9 +86,9 @@ def test_what_users_write_is_never_markup(
     if edition == "curator":
         named = groups.map(lambda group: group + ATTACK).rename(ATTACK)
         labels = pd.Series(y).map(dict(enumerate(given.classes))).to_numpy()
-        path = given.report(tmp_path / "c.html", X.to_numpy(), labels, groups=named, **public)
+        path = report(given, tmp_path / "c.html", X.to_numpy(), labels, groups=named, **public)
     else:
-        path = given.release().report(tmp_path / "c.html", **public)
+        path = report(given.release(), tmp_path / "c.html", **public)
     text = read(path)
     page = Reader(text)
     assert page.balanced and not page.all("img") and text.count("<script>") == 2
@@ -100,15 +100,15 @@ def test_what_users_write_is_never_markup(
 
 
 def test_without_scripts_there_are_tables(models: Any, rows: Any, tmp_path: Path) -> None:
-    text = read(models.report(tmp_path / "c.html", *rows[:2], interactive=False))
+    text = read(report(models, tmp_path / "c.html", *rows[:2], interactive=False))
     assert "<script" not in text and "script-src 'none'" in text and len(text) < 2e5
     assert Reader(text).balanced and "Losses of the draws" in text
 
 
 def test_the_same_inputs_give_the_same_bytes(models: Any, rows: Any, tmp_path: Path) -> None:
-    one, two = (models.report(tmp_path / f"{k}.html", *rows[:2]).read_bytes() for k in (1, 2))
+    one, two = (report(models, tmp_path / f"{k}.html", *rows[:2]).read_bytes() for k in (1, 2))
     assert one == two
-    dated = models.report(tmp_path / "3.html", *rows[:2], date="1 May 2026")
+    dated = report(models, tmp_path / "3.html", *rows[:2], date="1 May 2026")
     assert "1 May 2026" in words_of(read(dated))
 
 
@@ -116,9 +116,9 @@ def test_nothing_is_overwritten_unasked(models: Any, tmp_path: Path) -> None:
     place = tmp_path / "card.html"
     place.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        models.release().report(place)
+        report(models.release(), place)
     assert place.read_text() == "mine"
-    models.release().report(place, overwrite=True)
+    report(models.release(), place, overwrite=True)
     assert place.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
@@ -130,18 +130,18 @@ def test_half_a_report_is_never_found(
 
     monkeypatch.setattr("rashomon_explorer.report.files.os.replace", broken)
     with pytest.raises(OSError, match="disk full"):
-        models.release().report(tmp_path / "card.html")
+        report(models.release(), tmp_path / "card.html")
     assert not list(tmp_path.iterdir())
 
 
 def test_no_folder_is_said_before_anything_is_computed(models: Any, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is no folder"):
-        models.release().report(tmp_path / "nowhere" / "card.html")
+        report(models.release(), tmp_path / "nowhere" / "card.html")
 
 
 def test_a_curators_file_is_its_owners_alone(models: Any, tmp_path: Path) -> None:
-    mode = stat.S_IMODE(models.report(tmp_path / "c.html").stat().st_mode)
-    public = stat.S_IMODE(models.release().report(tmp_path / "r.html").stat().st_mode)
+    mode = stat.S_IMODE(report(models, tmp_path / "c.html").stat().st_mode)
+    public = stat.S_IMODE(report(models.release(), tmp_path / "r.html").stat().st_mode)
     assert (mode, public) == (0o600, 0o644)
 
 
@@ -193,8 +193,3 @@ def test_blocks_escape() -> None:
 
 def test_the_version_is_the_packages(release_text: str) -> None:
     assert f"rashomon-explorer {rashomon_explorer.__version__}" in words_of(release_text)
-
-
-def test_a_hook_that_nobody_provides_says_so() -> None:
-    with pytest.raises(LookupError, match="nothing provides 'dance'"):
-        hooks.carry_out("dance")

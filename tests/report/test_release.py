@@ -16,7 +16,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
 from rashomon_explorer.release import Released, release
-from rashomon_explorer.report import curator_report, release_report
+from rashomon_explorer.report import curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table
 from rashomon_explorer.report.figures import plot_curves
 from rashomon_explorer.report.material import Release
@@ -60,23 +60,23 @@ def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
 
 
 def test_losses_and_minima_make_no_byte_of_difference(models: Any, tmp_path: Path) -> None:
-    one = read(models.release().report(tmp_path / "one.html"))
+    one = read(report(models.release(), tmp_path / "one.html"))
     other = replace(with_sentinels(models), sampler="other", narrowed=0.0123)
-    assert read(other.release().report(tmp_path / "other.html")) == one
+    assert read(report(other.release(), tmp_path / "other.html")) == one
 
 
 def test_they_make_a_difference_to_the_curator(models: Any, tmp_path: Path) -> None:
-    one = read(models.report(tmp_path / "one.html"))
-    assert read(with_sentinels(models).report(tmp_path / "other.html")) != one
+    one = read(report(models, tmp_path / "one.html"))
+    assert read(report(with_sentinels(models), tmp_path / "other.html")) != one
 
 
 def test_no_sentinel_is_in_a_release(models: Any, tmp_path: Path) -> None:
-    text = read(with_sentinels(models).release().report(tmp_path / "card.html"))
+    text = read(report(with_sentinels(models).release(), tmp_path / "card.html"))
     assert traces_of(text, SENTINELS.values()) == []
 
 
 def test_the_search_finds_sentinels_where_they_are(models: Any, tmp_path: Path) -> None:
-    text = read(with_sentinels(models).report(tmp_path / "card.html"))
+    text = read(report(with_sentinels(models), tmp_path / "card.html"))
     assert {SENTINELS["loss"], SENTINELS["least"]} <= set(traces_of(text, SENTINELS.values()))
 
 
@@ -99,7 +99,7 @@ def test_there_is_no_argument_for_rows() -> None:
 
 def test_rows_are_refused(models: Any, rows: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="X"):
-        models.release().report(tmp_path / "card.html", X=rows[0])
+        report(models.release(), tmp_path / "card.html", X=rows[0])
     assert not list(tmp_path.iterdir())
 
 
@@ -115,7 +115,7 @@ def test_an_aggregate_that_was_not_released_is_refused(
     models: Any, tmp_path: Path, given: Any
 ) -> None:
     with pytest.raises(TypeError, match=r"aggregates\[0\] must be what release\.release"):
-        models.release().report(tmp_path / "card.html", aggregates=[given])
+        report(models.release(), tmp_path / "card.html", aggregates=[given])
 
 
 def test_an_aggregate_nobody_paid_for_is_refused(
@@ -123,11 +123,11 @@ def test_an_aggregate_nobody_paid_for_is_refused(
 ) -> None:
     unpaid = replace(value, guarantee=no_guarantee("nobody paid"))
     with pytest.raises(CuratorOnlyError, match="nobody paid"):
-        models.release().report(tmp_path / "card.html", aggregates=[unpaid])
+        report(models.release(), tmp_path / "card.html", aggregates=[unpaid])
 
 
 def test_aggregates_add_to_the_price(models: Any, value: Released, tmp_path: Path) -> None:
-    path = models.release().report(tmp_path / "c.html", aggregates=[value])
+    path = report(models.release(), tmp_path / "c.html", aggregates=[value])
     text = words_of(read(path))
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
     assert f"together: ε = {rounded_up(total)}" in text
@@ -139,7 +139,7 @@ def test_a_total_that_is_not_proved_is_not_printed(
 ) -> None:
     draws = replace(models, guarantee=approximate(1.0, models.plan.delta))
     other = replace(value, guarantee=zcdp(0.01))
-    path = draws.release().report(tmp_path / "c.html", aggregates=[other])
+    path = report(draws.release(), tmp_path / "c.html", aggregates=[other])
     text = words_of(read(path))
     assert "no finite ε is proved" in text and "together: ε" not in text
 
@@ -150,16 +150,16 @@ def test_constants_of_another_problem_are_refused(
     n_rows, width = rows[0].shape
     wrong = fitted.constants(n_rows + 1, width)
     with pytest.raises(ValueError, match="constants must be those of the draws"):
-        models.release().report(tmp_path / "c.html", constants=wrong, domain=Ball(fitted.radius))
+        report(models.release(), tmp_path / "c.html", constants=wrong, domain=Ball(fitted.radius))
     with pytest.raises(ValueError, match="belong together"):
-        models.release().report(tmp_path / "c.html", domain=Ball(fitted.radius))
+        report(models.release(), tmp_path / "c.html", domain=Ball(fitted.radius))
 
 
 def test_aggregates_of_other_draws_are_no_part_of_the_total(
     models: Any, value: Released, tmp_path: Path
 ) -> None:
     other = replace(value, models=pure(7.0))
-    path = models.release().report(tmp_path / "c.html", aggregates=[other])
+    path = report(models.release(), tmp_path / "c.html", aggregates=[other])
     assert "comes on top of the total" in words_of(read(path))
 
 
@@ -173,7 +173,7 @@ def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
 
 def test_a_known_seed_is_said_and_never_told(rows: Any, tmp_path: Path) -> None:
     clf = RashomonClassifier(epsilon=5.0, n_draws=2, random_state=48151623).fit(*rows[:2])
-    text = read(clf.rashomon_set_.release().report(tmp_path / "card.html"))
+    text = read(report(clf.rashomon_set_.release(), tmp_path / "card.html"))
     assert "reproducible, not private" in words_of(text)
     assert "48151623" not in text
 
@@ -183,9 +183,9 @@ def test_a_ledgers_names_and_remarks_stay_at_home(models: Any, rows: Any, tmp_pa
     charge = ledger.reserve(pure(0.75), note="for the board’s eyes")
     charge.start()
     ledger.reserve(pure(0.5), note="a mistake").void("wrong file")
-    public = read(models.release().report(tmp_path / "r.html", ledger=ledger))
+    public = read(report(models.release(), tmp_path / "r.html", ledger=ledger))
     for word in ("board’s eyes", "wrong file", "a mistake", ledger.entries()[0].who):
         assert word not in public
     assert "Budget: ε = 9" in public and ">0.75<" in public
-    private = read(models.report(tmp_path / "c.html", ledger=tmp_path / "x.ledger"))
+    private = read(report(models, tmp_path / "c.html", ledger=tmp_path / "x.ledger"))
     assert "board’s eyes" in private

@@ -9,7 +9,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import HopelessDrawWarning
 from rashomon_explorer.planning import plan, plan_path
-from rashomon_explorer.planning.weakness import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.samplers import preflight as module
 from rashomon_explorer.samplers.preflight import preflight, remedies
 

@@ -8,10 +8,11 @@ from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.planning import explain
+from rashomon_explorer.planning import Plan, explain
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.plots.text import at_least, at_most, number, price, what_is_left
+from rashomon_explorer.samplers.preflight import preflight, remedies
 
 
 class PlanPanel:
@@ -87,7 +88,7 @@ class PlanPanel:
     def _tell(self) -> None:
         """Write the sentences again if they are shown."""
         plan = self.state.plan if self.in_words.value else None
-        lines = explain(plan, feasibility=True).splitlines() if plan is not None else []
+        lines = [] if plan is None else [*explain(plan).splitlines(), *_foretold(plan)]
         self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _price(self) -> list[str]:
@@ -116,3 +117,9 @@ class PlanPanel:
             return ""
         told = " ".join([f"This price promises little: {why}.", *wishes(self.state.plan)])
         return f'<p class="rx-note">{escape(told)}</p>'
+
+
+def _foretold(plan: Plan) -> list[str]:
+    """Whether draws came on simulated rows, and with what they would; takes a moment."""
+    found = preflight(plan)
+    return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]

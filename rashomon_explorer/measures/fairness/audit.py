@@ -116,7 +116,10 @@ class FairnessAudit(Shown):
         unfair, limit = self._unfairness(values), self._unfairness(best)
         table = _ranges(values, best, (unfair < limit - _ROUNDING * limit.abs()).mean())
         if problem is not None:
-            signed, exact = margin_gaps(self.models, self.table.index, problem, self)
+            groups = np.asarray(self.task.groups.texts)[self.task.groups.codes]
+            signed, exact = margin_gaps(
+                self.models, self.table.index, problem, self.X, groups, self.psi
+            )
             fairer = (signed.abs() < exact["best"].abs()).mean()
             table = pd.concat([table, _ranges(signed, exact["best"], fairer)])
             table["exact_low"], table["exact_high"] = exact["low_outer"], exact["high_outer"]
@@ -325,9 +328,9 @@ def fairness_audit(
 
     Examples
     --------
-    >>> from rashomon_explorer import RashomonSet
+    >>> from rashomon_explorer.rashomon_set import from_predictions
     >>> chances = [[0.9, 0.2, 0.4, 0.1], [0.8, 0.1, 0.6, 0.2], [0.7, 0.6, 0.4, 0.6]]
-    >>> models = RashomonSet.from_predictions(chances, [1, 0, 1, 0], psi=1.0)
+    >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
     >>> audit = fairness_audit(models, None, [1, 0, 1, 0], list("aabb"), metrics=["accuracy_score"])
     >>> audit.ranges()[["best", "low", "high"]].values.tolist()
     [[0.0, 0.0, 0.5]]

@@ -1,1 +1,1 @@
-"""Where sets come from: a file each; users reach them as ``RashomonSet.from_…``."""
+"""Where sets come from: a function and a file each."""

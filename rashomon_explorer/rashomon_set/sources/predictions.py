@@ -50,7 +50,7 @@ def from_predictions(
         Losses that are known already, instead of ``y``. Without either, what needs a loss
         (``excess``, ``hit_rate``, ``inside``) says so.
     loss : {"log_loss", "zero_one", "squared"}, callable or None, default=None
-        See :func:`rashomon_explorer.rashomon_set.sources.estimators.from_estimators`.
+        See :func:`rashomon_explorer.rashomon_set.from_estimators`.
     psi : float, optional
         Rashomon threshold; by default the largest excess, or infinity without losses.
     classes : sequence, optional

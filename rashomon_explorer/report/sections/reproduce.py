@@ -23,8 +23,9 @@ def curator(given: Curator) -> list[Block]:
     lines = _estimator(given, getattr(given.models, "sampler", ""))
     handed = [name for name in ("X", "y") if getattr(given, name) is not None]
     handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]
-    call = ", ".join(['"report.html"', *handed])
-    return _told(given, [*lines, f"models.report({call})"])
+    call = ", ".join(["models", '"report.html"', *handed])
+    written = ["from rashomon_explorer.report import report", "", f"report({call})"]
+    return _told(given, [*lines, "", *written])
 
 
 def release(given: Release) -> list[Block]:
@@ -46,10 +47,10 @@ def _estimator(given: Any, sampler: str) -> list[str]:
     models = given.models
     planned = getattr(models, "plan", None)
     if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
-        return ["# these models were made elsewhere: RashomonSet.from_… says how they came in"]
+        return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
     name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
     if name is None:
-        return [f"# draws by hand: RashomonSet.from_draws, loss {planned.loss!r}"]
+        return [f"# draws by hand: rashomon_set.from_draws, loss {planned.loss!r}"]
     settings: dict[str, Any] = {
         "psi": planned.psi,
         "epsilon": planned.epsilon,

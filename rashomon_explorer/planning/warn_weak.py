@@ -1,0 +1,74 @@
+"""The one warning of plans that promise next to nothing, and who may keep it back."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.planning.wishes import wishes
+from rashomon_explorer.users_line import users_line
+
+# A context variable and not a filter of warnings: those are one list for all threads.
+_SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
+
+
+def warn_if_weak(planned: Plan, what: str) -> None:
+    """Warn of a plan that promises next to nothing, with what would promise more.
+
+    Parameters
+    ----------
+    planned : Plan
+        Of public numbers alone, and so is the warning.
+    what : str
+        What is to be weak: ``"this plan"``.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If :func:`weakness` says anything and no caller says it elsewhere.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")
+    """
+    why = "" if is_said_elsewhere() else weakness(planned)
+    if why:
+        told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
+        warnings.warn(told, WeakGuaranteeWarning, stacklevel=users_line())
+
+
+@contextmanager
+def said_elsewhere() -> Iterator[None]:
+    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> with said_elsewhere():
+    ...     weak = plan(100, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> weakness(weak) != ""
+    True
+    """
+    before = _SAID.set(True)
+    try:
+        yield
+    finally:
+        _SAID.reset(before)
+
+
+def is_said_elsewhere() -> bool:
+    """Whether :func:`said_elsewhere` is in force.
+
+    Examples
+    --------
+    >>> with said_elsewhere():
+    ...     inside = is_said_elsewhere()
+    >>> inside, is_said_elsewhere()
+    (True, False)
+    """
+    return _SAID.get()
