@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -32,7 +31,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.planning import Plan, plan, plan_path
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.same_table import recognise
@@ -42,6 +41,8 @@ from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.target import GibbsTarget
+
+_PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
 
 
 class BaseRashomon(CallbackSupportMixin, ShowsFit):
@@ -133,28 +134,16 @@ class BaseRashomon(CallbackSupportMixin, ShowsFit):
         return self._constants(n_samples, n_features, get_loss(self._loss))
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        to_ledger = self.ledger is not None
         known = traits_of(self.sampler)
-        make: Callable[..., Plan] = plan
-        settings: dict[str, Any] = {"loss": loss, "ledger": to_ledger}
-        if self.sampler == "langevin":
-            make = plan_path
-        elif known.planned_law and not to_ledger:
-            # A ledger adds up by one rule, and on a grid bounded range alone is proved.
-            settings["certificate"] = "best"
-        planned = made_once(
-            make,
-            n_samples,
-            (n_features + 1) * loss.outputs,
-            self.psi,
-            radius=self.radius,
-            row_norm=row_bound(self.row_norm, intercept=True),
-            ridge=self.ridge,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_draws=self.n_draws,
-            **settings,
-        )
+        asked: dict[str, Any] = {
+            "n": n_samples,
+            "p": (n_features + 1) * loss.outputs,
+            "loss": loss,
+            "row_norm": row_bound(self.row_norm, intercept=True),
+            "ledger": self.ledger is not None,
+            **{name: getattr(self, name) for name in _PLANNED_FOR},
+        }
+        planned = made_once(known.mechanism, **asked)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
         if not known.stays_inside:
             warn_if_weak(planned, "this plan")

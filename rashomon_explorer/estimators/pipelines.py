@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.planning import MECHANISMS, Request
 from rashomon_explorer.samplers import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
@@ -23,6 +23,10 @@ def pays_for_rows(kind: Kind) -> Kind:
     """
     _PRIVATE.add(kind)
     return kind
+
+
+_BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
+_SOME = Request(1000, 2, 0.0, "logistic", radius=1.0, row_norm=1.0, ridge=0.0, **_BUDGET)
 
 
 def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
@@ -180,8 +184,7 @@ def _has_a_guarantee(step: Any) -> bool:
     sampler = step.sampler
     if sampler not in SAMPLERS:
         return False
-    make = plan_path if sampler == "langevin" else plan
-    some = make(1000, 2, 0.0, radius=1.0, row_norm=1.0, epsilon=1.0, delta=1e-6, n_draws=1)
+    some = MECHANISMS[SAMPLERS[sampler].traits.mechanism].plan(_SOME)
     return SAMPLERS[sampler].for_plan(some).guarantee(some).holds
 
 

@@ -15,17 +15,22 @@ from rashomon_explorer.planning.certificates import (
     largest_beta,
     path_certificates,
 )
-from rashomon_explorer.planning.options import Option, pareto_table, plan_options
+from rashomon_explorer.planning.mechanisms import MECHANISMS
+from rashomon_explorer.planning.offers import Mechanism, Offer, Request
+from rashomon_explorer.planning.options import pareto_table, plan_options
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
 from rashomon_explorer.planning.pricing import affordable_eta
 
 __all__ = [
+    "MECHANISMS",
     "Certificate",
-    "Option",
+    "Mechanism",
+    "Offer",
     "PathPlan",
     "Plan",
+    "Request",
     "affordable_eta",
     "best_certificate",
     "beta_for_hit_rate",

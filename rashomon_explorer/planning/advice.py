@@ -57,7 +57,7 @@ def _temperature(planned: Plan) -> str:
         f"One record moves the difference of two models' losses by at most "
         f"{rounded_up(planned.oscillation)}"
     )
-    if planned.certificate == "oscillation":
+    if planned.by_bounded_range:
         return (
             f"{moved}, so that β = {planned.beta:,.0f} makes a draw "
             f"{rounded_up(planned.eta)}-bounded-range."

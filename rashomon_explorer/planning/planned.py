@@ -83,6 +83,11 @@ class Plan(Shown):
         """Shape of the threshold that was planned for: the hard one, or none at ψ = 0."""
         return get_threshold("hard", self.psi)
 
+    @property
+    def by_bounded_range(self) -> bool:
+        """Whether bounded range alone pays for the draws, and no better certificate."""
+        return self.certificate == "oscillation"
+
     def at(self, eta: float) -> tuple[float, float]:
         """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
 

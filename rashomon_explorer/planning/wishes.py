@@ -55,7 +55,7 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     if not beta < _BEYOND * planned.beta:
         return []
     law = PublicLaw.of(planned)
-    if planned.certificate == "oscillation":
+    if planned.by_bounded_range:
         ways = _by_range(planned, beta, law)
     elif law is not None:
         ways = _by_search(planned, beta, law)

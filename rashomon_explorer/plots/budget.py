@@ -217,7 +217,7 @@ def _bought(epsilon: float, hit_rate: float) -> str:
 
 def _paid_by(planned: Plan) -> str:
     """Say why a plan is not on the curve."""
-    if planned.certificate == "oscillation":
+    if planned.by_bounded_range:
         return ""
     return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
 

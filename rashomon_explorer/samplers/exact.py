@@ -54,7 +54,11 @@ class ExactSampler:
 
     name: ClassVar[str] = "exact"
     traits: ClassVar[Traits] = Traits(
-        independent=True, planned_law=True, uniform_on="ball", may_give_up=True
+        independent=True,
+        planned_law=True,
+        uniform_on="ball",
+        may_give_up=True,
+        mechanism="exact_best",
     )
 
     patience: int | None = 5_000_000

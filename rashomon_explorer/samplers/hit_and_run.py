@@ -51,6 +51,7 @@ class HitAndRunSampler:
         unplanned="promised of private draws; hit-and-run never leaves the set",
         uniform_on="ball",
         stays_inside=True,
+        mechanism="exact",
     )
 
     @classmethod

@@ -65,7 +65,7 @@ class MalaSampler:
     warm_up: int | None = None
     thin: int | None = None
 
-    traits: ClassVar[Traits] = Traits(n_chains=n_chains)
+    traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact")
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""

@@ -48,7 +48,7 @@ class PlannedPath:
     """
 
     name: ClassVar[str] = "langevin"
-    traits: ClassVar[Traits] = Traits(independent=True)
+    traits: ClassVar[Traits] = Traits(independent=True, mechanism="path")
 
     plan: Plan
 

@@ -25,6 +25,8 @@ class Traits:
         No draw lies outside the Rashomon set.
     may_give_up : bool, default=False
         Draws may not come, however long one waits.
+    mechanism : str, default=""
+        Key in :data:`rashomon_explorer.planning.MECHANISMS` of the plan that it carries out.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Traits:
     uniform_on: str = ""
     stays_inside: bool = False
     may_give_up: bool = False
+    mechanism: str = ""
 
     @property
     def dependence_known(self) -> bool:

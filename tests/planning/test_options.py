@@ -6,10 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rashomon_explorer.planning import Option, pareto_table, plan, plan_options
-from rashomon_explorer.planning.options import OPTIONS
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.constants import row_bound
+from rashomon_explorer.planning import (
+    MECHANISMS,
+    Offer,
+    Plan,
+    Request,
+    pareto_table,
+    plan,
+    plan_options,
+)
+from rashomon_explorer.privacy import compose
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ExactSampler
+from rashomon_explorer.samplers import SAMPLERS, ExactSampler, traits_of
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
 
@@ -17,7 +27,7 @@ ROWS: dict[str, Any] = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_n
 ASKED: dict[str, Any] = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "n_draws": 20}
 
 
-def by_name(**asked: Any) -> dict[str, Option]:
+def by_name(**asked: Any) -> dict[str, Offer]:
     return {option.name: option for option in plan_options(**{**ASKED, **asked})}
 
 
@@ -31,7 +41,7 @@ def test_every_option_stays_within_the_budget_and_says_why() -> None:
                 assert 0 <= option.hit_rate <= 1
             else:
                 assert option.guarantee is None
-    assert {option.name for option in plan_options(**ASKED)} == set(OPTIONS)
+    assert {option.name for option in plan_options(**ASKED)} == set(MECHANISMS)
 
 
 def test_the_best_comes_first_and_what_shows_the_whole_set_before_what_does_not() -> None:
@@ -57,7 +67,7 @@ def test_nothing_is_promised_of_a_set_without_width() -> None:
 
 def test_the_front_is_what_no_other_row_beats() -> None:
     table = pareto_table(**ROWS, ridge=0.1, delta=1e-6, epsilons=[1.0, 4.0], n_draws=[1, 10])
-    assert len(table) == 4 * len(OPTIONS)
+    assert len(table) == 4 * len(MECHANISMS)
     for _, row in table.iterrows():
         beaten = (
             (table.epsilon <= row.epsilon)
@@ -99,3 +109,33 @@ def test_bad_numbers_are_refused_as_in_a_plan() -> None:
         plan_options(**{**ASKED, "epsilon": -1.0})
     with pytest.raises(ValueError, match="radius must be"):
         pareto_table(**{**ROWS, "radius": 0.0})
+
+
+def test_a_ledger_s_offers_stay_within_the_budget_as_it_adds_up() -> None:
+    for ridge in (0.0, 0.1):
+        for offer in plan_options(**ASKED, ridge=ridge, ledger=True):
+            if offer.guarantee is not None:
+                assert compose([offer.guarantee]).epsilon(1e-6) <= 4.0 * (1 + 1e-12)
+    best = next(one for one in plan_options(**ASKED, ledger=True) if one.name == "exact_best")
+    assert not best.applies and "ledger" in best.why
+
+
+def test_an_offer_is_carried_out_by_its_plan() -> None:
+    for ridge in (0.0, 0.1):
+        for offer in plan_options(**ASKED, ridge=ridge):
+            assert offer.applies == (offer.plan is not None)
+            if isinstance(offer.plan, Plan):
+                assert offer.beta == offer.plan.beta and offer.guarantee == offer.plan.guarantee
+
+
+def test_every_estimator_s_sampler_carries_out_a_mechanism() -> None:
+    numbers = {**ASKED, "row_norm": row_bound(1.0, intercept=True)}
+    request = Request(**numbers, loss="logistic", ridge=0.1)
+    for name in SAMPLERS:
+        planned = MECHANISMS[traits_of(name).mechanism].plan(request)
+        assert planned == RashomonClassifier(
+            **{k: ASKED[k] for k in ("psi", "radius", "epsilon", "delta", "n_draws")},
+            sampler=name,
+            ridge=0.1,
+            row_norm=1.0,
+        ).plan(50_000, 10), name

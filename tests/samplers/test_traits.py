@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.planning import MECHANISMS, Request, plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import SAMPLERS, HitAndRunSampler, Traits, traits_of
 from rashomon_explorer.samplers.collect import collect
@@ -15,8 +15,9 @@ PUBLIC = {"radius": 1.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6, "n_draw
 def drawn(name: str) -> np.ndarray:
     """Excess of a few draws over ψ = 0.05."""
     problem = Problem([[0.5], [-0.5]] * 20, [1, -1] * 20, radius=1.0)
-    make = plan_path if name == "langevin" else plan
-    bought = make(problem.n, problem.p, 0.05, **{**PUBLIC, "row_norm": problem.row_bound})
+    settings = {**PUBLIC, "row_norm": problem.row_bound}
+    request = Request(problem.n, problem.p, 0.05, "logistic", ridge=0.0, **settings)
+    bought = MECHANISMS[traits_of(name).mechanism].plan(request)
     target = GibbsTarget(problem, bought.beta, bought.psi, bought.threshold)
     sampler = SAMPLERS[name].for_plan(bought, patience=10**6)
     draws = collect(sampler, target, bought.n_draws, np.random.default_rng(0))

@@ -134,7 +134,7 @@ def _check_models(models: Any) -> None:
             f"models must be a RashomonSet of sampler='exact', whose law is known at every price, "
             f"got {kind!r}"
         )
-    if models.plan.certificate != "oscillation":
+    if not models.plan.by_bounded_range:
         raise ValueError(
             f"models were priced by the certificate {models.plan.certificate!r}: prices are "
             "compared for draws priced by 'oscillation'"

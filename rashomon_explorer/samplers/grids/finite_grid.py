@@ -125,6 +125,7 @@ class FiniteGridSampler:
         independent=True,
         unplanned="promised of draws from the whole ball; these are exact on a grid in it",
         uniform_on="grid",
+        mechanism="exact",  # on a grid bounded range alone is proved
     )
 
     spacing: float | None = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rashomon_explorer.samplers as samplers
-from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.planning import MECHANISMS, Request, plan
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.samplers import (
     SAMPLERS,
@@ -67,10 +67,11 @@ def named_samplers():
 
 def unaudited(registry):
     """Registered samplers that claim a guarantee and have no case."""
-    settings = {"radius": 1.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 1e-6}
+    settings = {"radius": 1.0, "row_norm": 1.0, "ridge": 0.0, "epsilon": 1.0, "delta": 1e-6}
+    request = Request(10, 2, 0.0, "logistic", **settings, n_draws=1)
     found = set()
     for name, kind in registry.items():
-        bought = (plan_path if name == "langevin" else plan)(10, 2, 0.0, **settings)
+        bought = MECHANISMS[kind.traits.mechanism].plan(request)
         if kind.for_plan(bought).guarantee(bought).holds and name not in CASES:
             found.add(name)
     return found

@@ -1,0 +1,180 @@
+"""The mechanisms that offer themselves to the planner: a class each, and a line in the registry."""
+
+import math
+from typing import Any, ClassVar
+
+from scipy.special import gammainc
+
+from rashomon_explorer.planning.localisation import LocalisationPlan, plan_perturbed
+from rashomon_explorer.planning.offers import Mechanism, Offer, Request
+from rashomon_explorer.planning.path_planner import PathPlan, plan_path
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.planner import plan
+from rashomon_explorer.privacy.guarantee import compose
+
+
+class Exact:
+    """Exact draws from the thresholded law, paid for by bounded range alone."""
+
+    name: ClassVar[str] = "exact"
+    draws: ClassVar[str] = "an exact draw from the thresholded law"
+    uniform: ClassVar[bool] = True
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        return plan(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        bought = self.plan(request)
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
+
+
+class ExactBest(Exact):
+    """Exact draws from the thresholded law, paid for by the best certificate that may be used."""
+
+    name: ClassVar[str] = "exact_best"
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        return _by_the_best(request)
+
+    def offer(self, request: Request) -> Offer:
+        """Decline where this is nothing else than ``"exact"``."""
+        if request.ledger:
+            return _declined(self, "a ledger adds up charges by one rule, that of bounded range")
+        bought = self.plan(request)
+        if bought.by_bounded_range:
+            return _declined(
+                self,
+                "no certificate is better than bounded range: it takes more ridge, and delta > 0",
+            )
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
+
+
+class Unthresholded:
+    """β·excess is below a Gamma(p) variable (docs/theory.md §2), ψ or no ψ."""
+
+    name: ClassVar[str] = "unthresholded"
+    draws: ClassVar[str] = "an exact draw at ψ = 0"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        return _by_the_best(request, psi=0.0)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        bought = self.plan(request)
+        within = _within(request, bought.beta)
+        return _offered(self, bought, why=bought.certificate, hit_rate=within)
+
+
+class Narrowed:
+    """Output perturbation, and an exponential mechanism on what is near; a plan is of one draw."""
+
+    name: ClassVar[str] = "narrowed"
+    draws: ClassVar[str] = "an exact draw near a noisy minimiser"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> LocalisationPlan:
+        """See :class:`Mechanism`."""
+        price = request.epsilon / request.n_draws
+        return plan_perturbed(request.constants, request.domain, epsilon=price)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not request.ridge > 0:
+            return _declined(self, "needs ridge > 0")
+        one = self.plan(request)
+        beta = one.stages[-1].beta
+        return Offer(
+            self.name,
+            self.draws,
+            uniform=self.uniform,
+            why="pure DP",
+            plan=one,
+            beta=beta,
+            # It may also lose sight of the minimiser, with probability one.failure.
+            hit_rate=max(0.0, _within(request, beta) - one.failure),
+            excess=one.excess_bound,
+            guarantee=compose([one.guarantee] * request.n_draws),
+        )
+
+
+class Path:
+    """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
+
+    name: ClassVar[str] = "path"
+    draws: ClassVar[str] = "the time average of a Langevin chain"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> PathPlan:
+        """See :class:`Mechanism`."""
+        return plan_path(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not request.delta > 0:
+            return _declined(self, "needs delta > 0")
+        if not math.isfinite(request.constants.M):
+            return _declined(self, "the loss has kinks, and no largest stable step")
+        bought = self.plan(request)
+        return _offered(
+            self,
+            bought,
+            why="every state is paid for",
+            hit_rate=self._hit_rate(request, bought),
+            steps=bought.n_steps,
+            time=bought.n_steps * bought.step_size,
+        )
+
+    def _hit_rate(self, request: Request, bought: PathPlan) -> float:
+        return bought.hit_rate_bound
+
+
+class PathAverage(Path):
+    """The chains at ψ = 0: E excess bounds the chance of a miss by Markov's inequality."""
+
+    name: ClassVar[str] = "path_average"
+    draws: ClassVar[str] = "the time average of a Langevin chain at ψ = 0"
+
+    def plan(self, request: Request) -> PathPlan:
+        """See :class:`Mechanism`."""
+        return plan_path(**{**request.numbers, "psi": 0.0})
+
+    def _hit_rate(self, request: Request, bought: PathPlan) -> float:
+        return max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism
+    for mechanism in (Exact(), ExactBest(), Unthresholded(), Narrowed(), Path(), PathAverage())
+}
+
+
+def _by_the_best(request: Request, **changed: float) -> Plan:
+    # A ledger adds up by one rule.
+    certificate = "oscillation" if request.ledger else "best"
+    return plan(**{**request.numbers, **changed}, certificate=certificate)
+
+
+def _within(request: Request, beta: float) -> float:
+    return float(gammainc(request.p, beta * request.psi))
+
+
+def _offered(mechanism: Mechanism, bought: Plan, **said: Any) -> Offer:
+    return Offer(
+        mechanism.name,
+        mechanism.draws,
+        mechanism.uniform,
+        plan=bought,
+        beta=bought.beta,
+        excess=bought.excess_bound,
+        guarantee=bought.guarantee,
+        **said,
+    )
+
+
+def _declined(mechanism: Mechanism, why: str) -> Offer:
+    return Offer(mechanism.name, mechanism.draws, mechanism.uniform, why)
