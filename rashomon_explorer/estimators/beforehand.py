@@ -40,6 +40,26 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
         )
 
 
+def is_tried(planned: Plan) -> bool:
+    """Whether `foretold` tries the sampler on simulated rows, which may take a while.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> is_tried(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    False
+    """
+    return planned.p > _ALWAYS_CAME and planned.certificate != "path"
+
+
 def foretold(planned: Plan) -> str:
     """Say that exact draws are not to be expected, and what would let them come.
 
@@ -58,7 +78,7 @@ def foretold(planned: Plan) -> str:
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''
     """
-    found = preflight(planned) if planned.p > _ALWAYS_CAME else None
+    found = preflight(planned) if is_tried(planned) else None
     if found is None or found.likely:
         return ""
     return f"{found.in_words} {remedies(planned)}"

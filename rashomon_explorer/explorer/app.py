@@ -25,7 +25,7 @@ from rashomon_explorer.explorer.cards import (
     PlanCard,
     SpreadCard,
 )
-from rashomon_explorer.explorer.guard import log_failures_to, report
+from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
@@ -237,13 +237,21 @@ class Explorer:
         """Do what the Draw button does.
 
         Inside an event loop it returns at once and the page follows the draws; without one it
-        returns when the draws are made.
+        returns when the draws are made. Many columns are first tried on simulated rows: inside an
+        event loop in a worker, so that the page stays alive, and what is refused after that is
+        told on the page.
 
         Raises
         ------
         BudgetExceededError
             If the price is not left; nothing is read and nothing is spent.
         """
+        if _in_a_loop() and self.session.foretell():
+            self._follower = self._start(self._draw_when_told())
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
         with self._held():
             job = self.session.prepare()
             self._follower = self._start(self._follow())
@@ -263,6 +271,15 @@ class Explorer:
             await asyncio.sleep(0.01)
         for renderer in self.renderers:
             await renderer.settled()
+
+    async def _draw_when_told(self) -> None:
+        """Wait for the trial on simulated rows; then draw, or tell on the page why not."""
+        me = asyncio.current_task()
+        # Where Stop and Draw are pressed at once, the draw is its newest follower's.
+        while self._follower is me and self.session.foretelling:
+            await asyncio.sleep(1 / FRAMES_A_SECOND)
+        if self._follower is me and self.session.foretold():
+            guarded(self.state, "Drawing", self.draw)()
 
     async def _follow(self) -> None:
         try:
@@ -291,3 +308,11 @@ class Explorer:
         if told is not None and self.state.alert is told:
             self.state.alert = None
         return None
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -16,11 +16,11 @@ from rashomon_explorer.estimators import (
     RashomonClassifier,
     RashomonRegressor,
 )
-from rashomon_explorer.estimators.beforehand import foretold
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.foreteller import Foreteller
 from rashomon_explorer.explorer.guard import report
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table, was_noted
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
@@ -83,7 +83,7 @@ class Session:
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         self._drawn: Constants | None = None
-        self._foretold: set[str] = set()
+        self._foreteller = Foreteller(state)
         state.observe(lambda _: self.replan(), [*SETTINGS])
         state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
 
@@ -120,8 +120,7 @@ class Session:
         LedgerError
             If its ledger is empty or no ledger; the data set before is put away too.
         """
-        if self.state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
+        self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
         state = self.state
@@ -309,12 +308,9 @@ class Session:
     @shown_together
     def prepare(self) -> DrawJob:
         """Check the budget and make the job of a draw, not started."""
+        self._check_ready()
         state = self.state
-        if state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
-        if state.data is None:
-            raise DataError(_NO_DATA)
-        self._foretell()
+        self._foreteller.refuse()
         estimator = self.make_estimator(ledger=self._open_ledger())
         with said_elsewhere():
             plan = estimator.plan(*state.data.X.shape)
@@ -334,18 +330,42 @@ class Session:
         self.say(f"Drawing {plural(state.n_draws, 'model')}…")
         return self.job
 
-    def _foretell(self) -> None:
-        """Refuse once, before anything is charged, draws that are not to be expected."""
-        planned = self.state.plan
-        if planned is None or repr(planned) in self._foretold:
-            return
-        told = foretold(planned)
-        if told:
-            self._foretold.add(repr(planned))
-            raise SamplerError(
-                f"{told} Nothing was charged. Press Draw again to try all the same: the price is "
-                "spent even if no draw comes."
-            )
+    def foretell(self) -> bool:
+        """Start the trial on simulated rows that `prepare` asks about, in a worker thread.
+
+        Returns
+        -------
+        bool
+            Whether there is one to wait for, while `foretelling`; `foretold` ends the waiting.
+
+        Raises
+        ------
+        DataError, BudgetExceededError
+            As `prepare` raises them: nothing is tried of what will be refused.
+        """
+        self._check_ready()
+        account, plan = self.refresh_account(), self.state.plan
+        if not self.state.data.bounds_learnt and account is not None and plan is not None:
+            refuse_past_budget(account, plan)
+        return self._foreteller.begin()
+
+    @property
+    def foretelling(self) -> bool:
+        """Whether a draw waits for its trial."""
+        return self._foreteller.trying
+
+    def foretold(self) -> bool:
+        """End the waiting for a trial; whether the draw is still wanted."""
+        return self._foreteller.end()
+
+    def _check_free(self) -> None:
+        if self.state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+
+    def _check_ready(self) -> None:
+        self._check_free()
+        if self.state.data is None:
+            raise DataError(_NO_DATA)
 
     def _open_ledger(self) -> Path | None:
         path = self._ledger_path
@@ -365,6 +385,8 @@ class Session:
 
     def stop(self) -> None:
         """Ask the draw under way to end; draws so far are kept, the price stays spent."""
+        if self._foreteller.stop():
+            return
         if self.job is not None and self.job.running:
             self.job.stop()
             self.say("Stopping…")
@@ -379,7 +401,7 @@ class Session:
             Whether the job is still running.
         """
         job, state = self.job, self.state
-        if job is None or not state.busy:
+        if job is None or not state.spent:
             return False
         ended = not job.running  # asked before the draws are read, or the last ones could be missed
         partial = job.latest

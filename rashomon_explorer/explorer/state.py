@@ -5,10 +5,13 @@ from typing import Any
 
 import traitlets
 
-PHASES = ("empty", "planning", "reserved", "drawing", "done", "stopped", "failed")
-"""Before data; settings may change; price written; sampler at work; how the draw ended."""
+FORETELLING = "foretelling"
+PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
+"""Before data; settings may change; exact draws tried on simulated rows; price written; sampler at
+work; how the draw ended."""
 
-BUSY = ("reserved", "drawing")
+SPENT = ("reserved", "drawing")
+BUSY = (FORETELLING, *SPENT)
 SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss")
 
 
@@ -98,6 +101,11 @@ class ExplorerState(traitlets.HasTraits):
     def busy(self) -> bool:
         """Whether a draw is under way."""
         return self.phase in BUSY
+
+    @property
+    def spent(self) -> bool:
+        """Whether the price of the draw under way is in the ledger already."""
+        return self.phase in SPENT
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the next draw by name."""

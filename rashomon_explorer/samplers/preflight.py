@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -160,7 +160,7 @@ def remedies(planned: Plan) -> str:
         ("columns", [one for one in columns if one.p < law.p]),
         ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
     ]
-    answers = [(name, _first_that_answers(laws, paid)) for name, laws in tried]
+    answers = [(name, _mildest_that_answers(laws, paid)) for name, laws in tried]
     ways = [_changed(name, one) for name, one in answers if one is not None]
     if not ways:
         return "On simulated rows no single change of radius, columns or psi lets draws come."
@@ -175,12 +175,16 @@ def _changed(name: str, law: PublicLaw) -> str:
     return f"{name} = {getattr(law, name):g}"
 
 
-def _first_that_answers(laws: Iterable[PublicLaw], paid: float) -> PublicLaw | None:
-    for law in laws:
-        found = _tried(law, paid / law.constants.priced_osc)
-        if found is not None and found.likely:
-            return law
-    return None
+def _mildest_that_answers(laws: Sequence[PublicLaw], paid: float) -> PublicLaw | None:
+    """Find the first of laws, from mild to strong; none where the strongest does not answer."""
+    if not laws or not _answers(laws[-1], paid):
+        return None
+    return next(law for law in laws if _answers(law, paid))
+
+
+def _answers(law: PublicLaw, paid: float) -> bool:
+    found = _tried(law, paid / law.constants.priced_osc)
+    return found is not None and found.likely
 
 
 @lru_cache(maxsize=256)

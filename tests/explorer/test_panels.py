@@ -318,7 +318,7 @@ def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
     tmp_path, cancer, monkeypatch
 ):
     monkeypatch.setattr(
-        "rashomon_explorer.explorer.session.foretold", lambda planned: "No draw would come."
+        "rashomon_explorer.explorer.foreteller.foretold", lambda planned: "No draw would come."
     )
     explorer = Explorer(data=cancer, home=tmp_path)
     explorer.draw_panel.draw.click()

@@ -43,6 +43,26 @@ def test_hopeless_ones_are_not_and_a_change_that_is_named_helps():
     assert remedies(_plan(10_000, 3)) == ""
 
 
+@pytest.mark.parametrize("enough", [0.0, 0.5, 1.0, 2.0, 100.0])
+def test_the_mildest_change_that_helps_is_named_and_hopeless_kinds_cost_one_trial(
+    enough, monkeypatch
+):
+    asked = []
+
+    def tried(law, beta):
+        asked.append(law.radius)
+        return good if law.radius <= enough else replace(good, accepted=0.0)
+
+    good = preflight(_plan(10_000, 2))
+    monkeypatch.setattr(module, "_tried", tried)
+    hard = module.PublicLaw.of(_plan(100_000, 151))
+    laws = [replace(hard, radius=radius) for radius in (2.0, 1.0, 0.5)]
+    found = module._mildest_that_answers(laws, 1.0)
+    assert found == next((law for law in laws if law.radius <= enough), None)
+    assert found is not None or asked == [0.5]
+    assert module._mildest_that_answers([], 1.0) is None
+
+
 def test_the_prediction_is_a_function_of_public_numbers_alone():
     planned = _plan(3_000, 6)
     first = preflight(planned)

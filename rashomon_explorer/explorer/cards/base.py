@@ -131,7 +131,7 @@ class FigureCard:
     def waiting(self) -> Recipe:
         """Say what to press while there are no models."""
         state = self.state
-        text = NO_DATA if state.data is None else _LOOKING if state.busy else _PRESS_DRAW
+        text = NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
         return empty(self.title, text)
 
     def later(self) -> Recipe | None:

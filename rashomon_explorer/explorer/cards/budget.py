@@ -40,7 +40,7 @@ class BudgetCard(FigureCard):
         if account is None:
             return empty(self.title, NO_DATA, HEIGHT)
         charged = self.state.data is not None and not self.state.data.bounds_learnt
-        planned = plan.guarantee if plan is not None and charged and not self.state.busy else None
+        planned = plan.guarantee if plan is not None and charged and not self.state.spent else None
         return Recipe(
             partial(
                 budget_bar,

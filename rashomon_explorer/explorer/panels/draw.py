@@ -9,8 +9,12 @@ from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import FORETELLING
 from rashomon_explorer.explorer.widgets import LiveText
 from rashomon_explorer.plots.text import at_least, plural
+
+_KEEP = "Keep the draws so far; the whole price stays spent"
+_NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 
 
 class DrawPanel:
@@ -40,11 +44,7 @@ class DrawPanel:
         self.state = session.state
         self.draw = ipywidgets.Button(description="Draw", button_style="primary", disabled=True)
         self.draw.add_class("rx-draw")
-        self.stop = ipywidgets.Button(
-            description="Stop",
-            disabled=True,
-            tooltip="Keep the draws so far; the whole price stays spent",
-        )
+        self.stop = ipywidgets.Button(description="Stop", disabled=True)
         self.stop.add_class("rx-stop")
         self.price = ipywidgets.HTML()
         self.price.add_class("rx-price")
@@ -86,6 +86,7 @@ class DrawPanel:
         doubtful = offer is not None and bool(offer.doubt)
         self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy
+        self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
         self.draw.description = f"Draw {plural(state.n_draws, 'model')}" if state.data else "Draw"
         self.price.value = self._price()
         self.progress.value = self._bar()
@@ -99,7 +100,7 @@ class DrawPanel:
         offer = Offer.of(state)
         if offer is None:
             return ""
-        if state.busy:
+        if state.spent:
             return '<p class="rx-note">The price is reserved in the ledger.</p>'
         if not offer.affordable:
             return f'<p class="rx-note"><b>Over the budget</b>: {escape(offer.remedy)}</p>'
@@ -117,7 +118,7 @@ class DrawPanel:
 
     def _bar(self) -> str:
         state = self.state
-        if not state.busy:
+        if not state.spent:
             return ""
         asked = state.drawn_settings.get("n_draws", state.n_draws)
         return (

@@ -98,13 +98,13 @@ class PlanPanel:
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
         at = f"at δ = {number(plan.delta, rounding='up')}"
         offer = Offer.of(state)
-        if offer is None or state.busy:
+        if offer is None or state.spent:
             return [fact("Price", price(plan.guarantee.epsilon(plan.delta)), at)]
         return [fact("Price", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")]
 
     def _after(self) -> list[str]:
         offer = Offer.of(self.state)
-        if offer is None or self.state.busy:
+        if offer is None or self.state.spent:
             return []
         left = offer.account.budget - offer.account.after(offer.plan.guarantee)
         if offer.affordable:
