@@ -194,6 +194,12 @@ def test_importing_the_package_is_cheap() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_reading_a_set_imports_no_estimators_of_others() -> None:
+    code = "from rashomon_explorer import RashomonSet; import sys; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_starting_the_server_builds_no_grammars_of_addresses() -> None:
     code = "import rashomon_explorer.server, sys; print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

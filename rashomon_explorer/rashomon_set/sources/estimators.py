@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_regressor
 
 from rashomon_explorer.rashomon_set.models import FittedModels
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
@@ -116,5 +115,8 @@ def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
 def _regresses(model: Any) -> bool:
     if hasattr(model, "predict_proba") or hasattr(model, "classes_"):
         return False
+    # Here and not at the top: scikit-learn would double the import time of who only reads a set.
+    from sklearn.base import is_regressor
+
     # What is no scikit-learn model and knows no classes predicts targets.
     return not hasattr(model, "__sklearn_tags__") or bool(is_regressor(model))
