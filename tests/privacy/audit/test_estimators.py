@@ -9,7 +9,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.privacy import audit, bounded_range
 
-ETA, DRAWS = 2.0, 20_000
+ETA, DRAWS = 2.0, 40_000
 ROWS = np.ones((3, 1))
 BINARY = [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]
 SEVERAL = [0, 1, 2, 0], [0, 1, 2, 2]
