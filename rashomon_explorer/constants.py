@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.validation import as_given, is_finite
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
 
@@ -104,10 +103,9 @@ class Constants:
             If a count is no whole number of at least 1, ``row_bound`` or ``ridge`` is out of
             range, scores could overflow, or ``p`` does not suit the domain or the loss.
         """
-        for name, count in (("n", n), ("p", p)):
-            check_count(name, count)
-        check_positive("row_bound", row_bound)
-        check_nonnegative("ridge", ridge)
+        check_count(n=n, p=p)
+        check_positive(row_bound=row_bound)
+        check_nonnegative(ridge=ridge)
         loss = get_loss(loss)
         if domain.dimension not in (None, p):
             raise ValueError(f"the domain is made for {domain.dimension} parameters, got p={p}")
@@ -151,38 +149,5 @@ def row_bound(row_norm: float, intercept: bool) -> float:
     >>> round(row_bound(1.0, intercept=True), 6)
     1.414214
     """
-    check_positive("row_norm", row_norm)
+    check_positive(row_norm=row_norm)
     return math.hypot(row_norm, 1.0) if intercept else row_norm
-
-
-def check_count(name: str, value: int) -> None:
-    """Refuse what is no whole number of at least 1; True is none.
-
-    Examples
-    --------
-    >>> check_count("n", 100)
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number, at least 1, got {as_given(value)}")
-
-
-def check_positive(name: str, value: float) -> None:
-    """Refuse what is no finite number above 0.
-
-    Examples
-    --------
-    >>> check_positive("radius", 1.0)
-    """
-    if not (isinstance(value, Real) and is_finite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
-
-
-def check_nonnegative(name: str, value: float) -> None:
-    """Refuse what is no finite number of at least 0.
-
-    Examples
-    --------
-    >>> check_nonnegative("psi", 0.0)
-    """
-    if not (isinstance(value, Real) and is_finite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")

@@ -7,11 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import LARGEST_REACH, check_positive
+from rashomon_explorer.constants import LARGEST_REACH
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +85,14 @@ class NetworkTarget:
             )
         if labels.shape != (len(rows),) or not np.isin(labels, (-1.0, 1.0)).all():
             raise DataError("y must hold one label a row, −1 or +1")
-        for name in ("beta", "clip", "radius", "row_norm"):
-            check_positive(name, getattr(self, name))
+        check_positive(beta=self.beta, clip=self.clip, radius=self.radius, row_norm=self.row_norm)
         for name in ("clip", "radius", "row_norm"):  # sums of squares of them must not overflow
             if getattr(self, name) > LARGEST_REACH:
                 raise ValueError(
                     f"{name} must be at most {LARGEST_REACH:g}, got {getattr(self, name)!r}"
                 )
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise ValueError(f"ridge must be finite and >= 0, got {self.ridge!r}")
-        if self.hidden < 1:
-            raise ValueError(f"hidden must be at least 1, got {self.hidden!r}")
+        check_nonnegative(ridge=self.ridge)
+        check_count(hidden=self.hidden)
         object.__setattr__(self, "_rows", self._prepared(rows))
         object.__setattr__(self, "_labels", labels)
         object.__setattr__(self, "domain", Ball(self.radius))

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import check_positive
 from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee, pure, zcdp
-from rashomon_explorer.validation import check_count
+from rashomon_explorer.validation import check_count, check_positive
 
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"
@@ -68,10 +67,10 @@ class SecureNoise(ABC):
     def __post_init__(self) -> None:
         """Refuse numbers for which nothing is proved."""
         check_count(size=self.size)
-        check_positive("sensitivity", self.sensitivity)
-        check_positive("scale", self.scale)
+        check_positive(sensitivity=self.sensitivity)
+        check_positive(scale=self.scale)
         if self.grid is not None:
-            check_positive("grid", self.grid)
+            check_positive(grid=self.grid)
             if math.frexp(self.grid)[0] != 0.5:
                 raise ValueError(f"grid must be a power of 2, such as 2**-20, got {self.grid!r}")
         if not (self.exponent >= _FINEST and math.isfinite(self.price) and self.price > 0):

@@ -1,13 +1,13 @@
 """The thresholded Gibbs law exp(−β·max{L, min L + ψ}) on a set of models."""
 
 from dataclasses import InitVar, dataclass, field
-from numbers import Real
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.threshold import Threshold, get_threshold
+from rashomon_explorer.validation import check_nonnegative, check_positive
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,8 @@ class GibbsTarget:
 
     def __post_init__(self, threshold: str | Threshold) -> None:
         """Refuse parameters that define no law."""
-        if not (isinstance(self.beta, Real) and np.isfinite(self.beta) and self.beta > 0):
-            raise ValueError(f"beta must be finite and > 0, got {self.beta!r}")
-        if not (isinstance(self.psi, Real) and np.isfinite(self.psi) and self.psi >= 0):
-            raise ValueError(f"psi must be finite and >= 0, got {self.psi!r}")
+        check_positive(beta=self.beta)
+        check_nonnegative(psi=self.psi)
         object.__setattr__(self, "shape", get_threshold(threshold, self.psi))
 
     def excess(self, theta: FloatArray) -> FloatArray:

@@ -1,4 +1,7 @@
-"""Ranges that every number of privacy must keep."""
+"""Ranges that numbers must keep: one check a range, with one meaning in every room.
+
+A truth value is no number, NaN lies in no range, and infinity only where the name says so.
+"""
 
 import math
 from numbers import Integral, Real
@@ -31,40 +34,107 @@ def as_given(value: object) -> str:
     return repr(value)
 
 
-def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1), and what is no number.
+def check_positive(**values: float) -> None:
+    """Refuse values that are not finite and above 0, by name.
 
     Examples
     --------
-    >>> check_delta(1e-6)
+    >>> check_positive(radius=1.0)
     """
-    if not (isinstance(delta, Real) and 0 <= delta < 1):
-        raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
+    for name, value in values.items():
+        if not (_is_number(value) and is_finite(value) and value > 0):
+            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
 
 
 def check_nonnegative(**values: float) -> None:
-    """Refuse values that are negative, NaN, beyond doubles or no numbers.
+    """Refuse values that are not finite and at least 0, by name.
 
     Examples
     --------
-    >>> check_nonnegative(epsilon=1.0)
+    >>> check_nonnegative(psi=0.0)
+    """
+    for name, value in values.items():
+        if not (_is_number(value) and is_finite(value) and value >= 0):
+            raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")
+
+
+def check_nonnegative_or_infinite(**values: float) -> None:
+    """Refuse values that are not at least 0, by name; infinity, of what has no bound, is.
+
+    Examples
+    --------
+    >>> check_nonnegative_or_infinite(epsilon=float("inf"))
     """
     for name, value in values.items():
         if type(value) is float and value >= 0:
             continue  # as nearly always, and faster
-        if not isinstance(value, Real):
+        if not _is_number(value):
             raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
         if not (value >= 0 and (value == math.inf or is_finite(value))):
             raise ValueError(f"{name} must be >= 0, got {as_given(value)}")
 
 
 def check_count(**values: int) -> None:
-    """Refuse values that are no whole numbers of at least 1, by name.
+    """Refuse values that are no whole numbers of at least 1, by name; 3.0 and True are none.
 
     Examples
     --------
-    >>> check_count(count=20)
+    >>> check_count(n_draws=20)
     """
     for name, value in values.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number >= 1, got {as_given(value)}")
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not (whole and is_finite(value) and value >= 1):
+            raise ValueError(f"{name} must be a whole number, at least 1, got {as_given(value)}")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ outside [0, 1).
+
+    Examples
+    --------
+    >>> check_delta(1e-6)
+    """
+    if not (_is_number(delta) and 0 <= delta < 1):
+        raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
+
+
+def check_share(**values: float) -> None:
+    """Refuse values outside [0, 1], by name.
+
+    Examples
+    --------
+    >>> check_share(rate=1.0)
+    """
+    for name, value in values.items():
+        if not (_is_number(value) and 0 <= value <= 1):
+            raise ValueError(f"{name} must be in [0, 1], got {as_given(value)}")
+
+
+def check_inner_share(**values: float) -> None:
+    """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1.
+
+    Examples
+    --------
+    >>> check_inner_share(level=0.95)
+    """
+    for name, value in values.items():
+        if not (_is_number(value) and 0 < value < 1):
+            raise ValueError(f"{name} must be in (0, 1), got {as_given(value)}")
+
+
+def check_strong_convexity(m: float, theorem: str) -> None:
+    """Refuse m = 0, for theorems that say nothing without strong convexity.
+
+    Examples
+    --------
+    >>> check_strong_convexity(0.1, "Theorem 2.5")
+    """
+    if not (_is_number(m) and is_finite(m) and m > 0):
+        raise ValueError(
+            f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {as_given(m)}; "
+            "add some ridge"
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -368,7 +368,7 @@ def test_a_target_names_what_it_cannot_use(change: dict[str, Any], message: str)
 
 def test_fewer_than_one_draw_is_no_number_of_draws() -> None:
     target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), 1.0, 0.1)
-    with pytest.raises(ValueError, match="n_draws must be at least 1"):
+    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
         collect(ExactSampler(), target, -1, np.random.default_rng(0))
 
 

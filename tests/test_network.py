@@ -201,7 +201,7 @@ def test_rows_that_cannot_be_used_are_refused(X, y, message):
         ({"row_norm": 0.0}, "row_norm must be finite and > 0"),
         ({"radius": 1e101}, "radius must be at most 1e"),
         ({"ridge": -0.1}, "ridge must be finite and >= 0"),
-        ({"hidden": 0}, "hidden must be at least 1"),
+        ({"hidden": 0}, "hidden must be a whole number, at least 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting, message):

@@ -168,8 +168,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
-            ({"size": 0}, "size must be a whole number >= 1, got 0"),
-            ({"size": 1.5}, "size must be a whole number >= 1"),
+            ({"size": 0}, "size must be a whole number, at least 1, got 0"),
+            ({"size": 1.5}, "size must be a whole number, at least 1"),
             ({"sensitivity": 0.0}, "sensitivity must be finite and > 0, got 0"),
             ({"sensitivity": math.inf}, "sensitivity must be finite and > 0"),
             ({"scale": math.nan}, "scale must be finite and > 0"),

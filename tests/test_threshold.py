@@ -75,5 +75,5 @@ def test_the_gaussian_shape_has_no_closed_form_and_says_what_to_do():
             ask(V)
     with pytest.raises(ValueError, match="scale must be finite and > 0"):
         GaussianThreshold(scale=-1.0)
-    with pytest.raises(ValueError, match="n_samples must be at least 1"):
+    with pytest.raises(ValueError, match="n_samples must be a whole number, at least 1"):
         GaussianThreshold(n_samples=0)

@@ -71,12 +71,6 @@ class Domain(Protocol):
         ...
 
 
-def check_size(name: str, value: float) -> None:
-    """Refuse a size that is not a finite number above 0."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-
-
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
     """Inner product (K,) of matching columns of two (p, K) blocks.
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.domains.base import check_size, inner
+from rashomon_explorer.domains.base import inner
 from rashomon_explorer.domains.simplex import soft_threshold
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class L1Ball:
 
     def __post_init__(self) -> None:
         """Refuse a ball without inside."""
-        check_size("radius", self.radius)
+        check_positive(radius=self.radius)
 
     @property
     def dimension(self) -> None:

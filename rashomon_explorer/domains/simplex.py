@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.domains.base import check_size, halfspace_chord
+from rashomon_explorer.domains.base import halfspace_chord
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Simplex:
 
     def __post_init__(self) -> None:
         """Refuse a simplex without inside."""
-        check_size("scale", self.scale)
+        check_positive(scale=self.scale)
 
     @property
     def dimension(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class AbsoluteLoss:
 
     def __post_init__(self) -> None:
         """Refuse a bound that bounds nothing, and a level that is no quantile's."""
-        if not (np.isfinite(self.target_bound) and self.target_bound > 0):
-            raise ValueError(f"target_bound must be finite and > 0, got {self.target_bound!r}")
+        check_positive(target_bound=self.target_bound)
         if not 0 < self.tau < 1:
             raise ValueError(f"tau must lie between 0 and 1, got {self.tau!r}")
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class SquaredLoss:
 
     def __post_init__(self) -> None:
         """Refuse a bound that bounds nothing."""
-        if not (np.isfinite(self.target_bound) and self.target_bound > 0):
-            raise ValueError(f"target_bound must be finite and > 0, got {self.target_bound!r}")
+        check_positive(target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
         """Lipschitz constant B(Y + reach): the residual is at most Y + reach.

@@ -6,6 +6,7 @@ from scipy.special import stdtrit
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.diagnostics import effective_size
+from rashomon_explorer.validation import check_inner_share
 
 _FEWEST = 4  # states of a chain, below which ArviZ has no answer
 
@@ -51,8 +52,7 @@ def chain_interval(
     >>> low < 0.5 < high
     True
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+    check_inner_share(level=level)
     if n_chains < models_a_term or n_chains % models_a_term:
         raise ValueError(
             f"n_chains must be an even number for a measure of pairs, got {n_chains}: the models "

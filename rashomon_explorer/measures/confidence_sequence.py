@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.validation import check_inner_share
 
 _CELLS = 2000  # of the unit interval: ends are rounded outwards to one of these
 _AT_ONCE = 32  # terms of one array: cells that they rule out cost nothing afterwards
@@ -58,8 +59,7 @@ class ConfidenceSequence:
     """
 
     def __init__(self, level: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)) -> None:
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        check_inner_share(level=level)
         lowest, highest = bounds
         if not (np.isfinite([lowest, highest]).all() and lowest < highest):
             raise ValueError(f"bounds must be finite and increasing, got {bounds!r}")

@@ -14,6 +14,7 @@ from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
 from rashomon_explorer.samplers import SAMPLERS, traits_of
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,7 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
             f"how draws of the sampler {sampler!r} depend on each other is not known: use one of "
             f"{allowed}, or say n_chains= of states of chains"
         )
-    if not (np.isfinite(half_width) and half_width > 0):
-        raise ValueError(f"half_width must be finite and > 0, got {half_width!r}")
+    check_positive(half_width=half_width)
     return (known.n_chains or None) if n_chains is None else n_chains
 
 

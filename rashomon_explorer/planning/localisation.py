@@ -9,6 +9,7 @@ from scipy.special import gammainccinv
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose, pure
+from rashomon_explorer.validation import check_inner_share, check_positive
 
 _MOST_STAGES = 12
 _FAILURES = tuple(10.0**-k for k in range(2, 16))
@@ -374,10 +375,9 @@ def _failures(failure: float | None) -> Sequence[float]:
 
 
 def _check(constants: Constants, epsilon: float, failure: float | None) -> None:
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
-    if failure is not None and not 0 < failure < 1:
-        raise ValueError(f"failure must be in (0, 1), got {failure!r}")
+    check_positive(epsilon=epsilon)
+    if failure is not None:
+        check_inner_share(failure=failure)
     if not constants.m > 0:
         raise ValueError(
             "localisation needs a strongly convex loss, which a loss of linear scores is not: give "

@@ -7,7 +7,10 @@ import numpy as np
 
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee, gdp
-from rashomon_explorer.validation import as_given, check_nonnegative, is_finite
+from rashomon_explorer.validation import (
+    check_nonnegative_or_infinite,
+    check_positive,
+)
 
 
 def path_guarantee(
@@ -44,7 +47,7 @@ def path_guarantee(
     >>> path_guarantee(beta=100.0, sensitivity=1e-2, step_size=1e-2, n_steps=200).mu
     1.0
     """
-    check_nonnegative(
+    check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
         step_size=step_size,
@@ -118,7 +121,7 @@ def last_iterate_guarantee(
     >>> round(last_iterate_guarantee(**settings, contraction=1.0, diameter=0.1).mu, 3)
     0.447
     """
-    check_nonnegative(
+    check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
         step_size=step_size,
@@ -173,9 +176,7 @@ def affordable_time(
     >>> round(t, 3), paid.epsilon(1e-6) <= 1.0
     (11.206, True)
     """
-    for name, value in (("beta", beta), ("sensitivity", sensitivity), ("n_chains", n_chains)):
-        if not (is_finite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
+    check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
     # A hair less, so that what is charged for this time does not pass the budget by an ulp.
     return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from rashomon_explorer.constants import Constants, check_count
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.planning.localisation import data_slope
@@ -15,6 +15,7 @@ from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.zcdp import zcdp_rho
 from rashomon_explorer.shown import Fact
 from rashomon_explorer.threshold import NoThreshold, SmoothThreshold, Threshold
+from rashomon_explorer.validation import check_count, check_nonnegative
 
 _WIDTHS = range(-3, 12)  # powers of 2, times ψ
 _WORTHWHILE = 0.1  # share of p/β that the step's error may add before more steps are taken
@@ -130,10 +131,8 @@ def plan_path(
     >>> round(bought.beta), bought.n_steps, round(bought.excess_bound, 3)
     (261739, 2000, 0.134)
     """
-    if not (math.isfinite(psi) and psi >= 0):
-        raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
-    for name, count in (("n_draws", n_draws), ("max_steps", max_steps)):
-        check_count(name, count)
+    check_nonnegative(psi=psi)
+    check_count(n_draws=n_draws, max_steps=max_steps)
     if width is not None and (
         not (math.isfinite(width) and width >= 0) or (width > 0) != (psi > 0)
     ):

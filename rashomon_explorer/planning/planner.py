@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.planning.bounds.hit_rate import (
@@ -10,12 +10,11 @@ from rashomon_explorer.planning.bounds.hit_rate import (
     guaranteed_hit_rate,
     sharp_excess_bound,
 )
-from rashomon_explorer.planning.certificates.law import check_draws
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import PriceList
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.rounding import rounded_up
-from rashomon_explorer.validation import check_delta
+from rashomon_explorer.validation import check_count, check_delta, check_nonnegative, check_positive
 
 
 def plan(
@@ -100,10 +99,9 @@ def plan(
     >>> plan(**rows, hit_rate=0.8, epsilon=4.0, delta=1e-6).n_draws
     7
     """
-    check_nonnegative("psi", psi)
-    check_positive("radius", radius)
-    check_positive("row_norm", row_norm)
-    check_nonnegative("delta", delta)
+    check_nonnegative(psi=psi)
+    check_positive(radius=radius, row_norm=row_norm)
+    check_nonnegative(delta=delta)
     check_delta(delta)
     _check_certificate(certificate, ledger)
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
@@ -144,9 +142,9 @@ def _settled(
 ) -> tuple[float, int]:
     """β and the number of draws."""
     if n_draws is not None:
-        check_draws(n_draws)
+        check_count(n_draws=n_draws)
     if epsilon is not None:
-        check_positive("epsilon", epsilon)
+        check_positive(epsilon=epsilon)
     if hit_rate is None:
         if epsilon is None:
             raise ValueError("give epsilon, or the hit_rate that is wanted, or both")

@@ -4,18 +4,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates import (
     best_certificate,
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.planning.certificates.law import check_draws
 from rashomon_explorer.privacy.composition import affordable_repeated_eta, repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
-from rashomon_explorer.validation import check_delta
+from rashomon_explorer.validation import check_count, check_delta, check_positive
 
 _MOST_DRAWS = 1_000_000
 _HAIR = 1e-13
@@ -75,9 +74,8 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     >>> [round(affordable_eta(4.0, 1e-6, 20, ledger=ledger), 3) for ledger in (True, False)]
     [0.353, 0.383]
     """
-    check_positive("epsilon", epsilon)
-    check_nonnegative("delta", delta)
-    check_draws(n_draws)
+    check_positive(epsilon=epsilon)
+    check_count(n_draws=n_draws)
     check_delta(delta)
     if not ledger:
         return affordable_repeated_eta(epsilon, delta, int(n_draws))

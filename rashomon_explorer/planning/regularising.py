@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,7 @@ def plan_regularised(
     >>> round(plan.ridge, 6), round(plan.statistical_bound, 6)
     (0.01, 0.04)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    check_positive(epsilon=epsilon)
     if constants.m > 0:
         raise ValueError(
             f"the plan chooses the ridge itself: pose the problem with ridge=0, got {constants.m:g}"
@@ -85,8 +85,7 @@ def plan_regularised(
     radius, n = domain.radius_bound, constants.n
     best = 2 * constants.L / (radius * math.sqrt(n))
     chosen = best if ridge is None else ridge
-    if not (math.isfinite(chosen) and chosen > 0):
-        raise ValueError(f"ridge must be finite and > 0, got {ridge!r}")
+    check_positive(ridge=chosen)
     beta = epsilon / constants.priced_osc
     statistical = chosen / 2 * radius**2 + 2 * constants.L**2 / (chosen * n)
     return RegularisedPlan(

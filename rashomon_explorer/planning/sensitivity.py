@@ -3,7 +3,7 @@
 import math
 
 from rashomon_explorer.constants import Constants
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.validation import check_count, check_nonnegative_or_infinite
 
 
 def gradient_sensitivity(
@@ -65,7 +65,9 @@ def gradient_sensitivity(
     >>> round(gradient_sensitivity(lending, 0.02, width=0.0), 5)
     0.98201
     """
-    check_nonnegative(psi=psi, width=width, gradient_error=gradient_error, value_error=value_error)
+    check_nonnegative_or_infinite(
+        psi=psi, width=width, gradient_error=gradient_error, value_error=value_error
+    )
     both = 2 * constants.L / constants.n if data_slope is None else data_slope
     both += gradient_error
     if psi == 0 and width == 0:
@@ -133,11 +135,10 @@ def batch_sensitivity(
     >>> round(one_pass / gradient_sensitivity(lending, 0.0, width=0.0), 6)
     10.0
     """
-    check_nonnegative(psi=psi, width=width)
+    check_nonnegative_or_infinite(psi=psi, width=width)
     if not 1 <= n_batches <= constants.n:
         raise ValueError(f"n_batches must be from 1 to n = {constants.n}, got {n_batches!r}")
-    if n_steps < 1:
-        raise ValueError(f"n_steps must be at least 1, got {n_steps!r}")
+    check_count(n_steps=n_steps)
     size = constants.n // n_batches
     moved = 2 * constants.L / constants.n if data_slope is None else data_slope
     own, other = moved * constants.n / size, 0.0

@@ -5,7 +5,11 @@ import math
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
 
-from rashomon_explorer.validation import as_given, check_delta, check_nonnegative, is_finite
+from rashomon_explorer.validation import (
+    check_delta,
+    check_nonnegative_or_infinite,
+    check_positive,
+)
 
 _SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
 
@@ -38,7 +42,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     >>> round(gdp_delta(1.0, 1.0), 6)
     0.126937
     """
-    check_nonnegative(mu=mu, epsilon=epsilon)
+    check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
     if mu == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(mu):
@@ -78,7 +82,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     >>> round(gdp_epsilon(1.0, 1e-5), 4)
     4.3772
     """
-    check_nonnegative(mu=mu)
+    check_nonnegative_or_infinite(mu=mu)
     check_delta(delta)
     if mu == 0:
         return 0.0
@@ -117,8 +121,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     >>> round(mu, 4), gdp_epsilon(mu, 1e-5) <= 1.0
     (0.2681, True)
     """
-    if not (is_finite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {as_given(epsilon)}")
+    check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
     high = 1.0
@@ -142,7 +145,7 @@ def pure_mu(epsilon: float) -> float:
     >>> round(pure_mu(1.0), 4)
     1.232
     """
-    check_nonnegative(epsilon=epsilon)
+    check_nonnegative_or_infinite(epsilon=epsilon)
     if epsilon < 1e-4:  # Φ⁻¹ of the logistic function is below its tangent, and has no digits here
         return epsilon * math.sqrt(math.pi / 2) * (1 + _SAFE)
     return float(-2 * ndtri(expit(-epsilon)) * (1 + _SAFE))
@@ -160,5 +163,5 @@ def bounded_range_mu(eta: float) -> float:
     >>> round(bounded_range_mu(1.0), 4)
     0.6239
     """
-    check_nonnegative(eta=eta)
+    check_nonnegative_or_infinite(eta=eta)
     return pure_mu(eta / 2)

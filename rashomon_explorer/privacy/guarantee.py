@@ -29,7 +29,7 @@ from rashomon_explorer.privacy.tradeoff import (
 )
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite, check_share
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
 _SEEDED = "drawn with a known seed: reproducible, not private"
@@ -104,14 +104,13 @@ class Guarantee(Shown):
 
     def __post_init__(self) -> None:
         """Refuse numbers that would give budget back, or that no comparison refuses."""
-        check_nonnegative(
+        check_nonnegative_or_infinite(
             pure_epsilon=self.pure_epsilon,
             rho=self.rho,
             mu=self.mu,
             approximate_epsilon=self.approximate_epsilon,
         )
-        if not 0 <= self.approximate_delta <= 1:
-            raise ValueError(f"approximate_delta must be in [0, 1], got {self.approximate_delta!r}")
+        check_share(approximate_delta=self.approximate_delta)
         if not self.orders:
             return
         known = [order for order, _ in self.orders]
@@ -179,7 +178,7 @@ class Guarantee(Shown):
         ValueError
             If ``epsilon`` is negative, NaN or not one number.
         """
-        check_nonnegative(epsilon=epsilon)
+        check_nonnegative_or_infinite(epsilon=epsilon)
         rest = epsilon - self.approximate_epsilon
         if rest < 0:
             return 1.0
@@ -337,7 +336,7 @@ def pure(epsilon: float) -> Guarantee:
     >>> pure(epsilon=1.0).rho
     0.5
     """
-    check_nonnegative(epsilon=epsilon)
+    check_nonnegative_or_infinite(epsilon=epsilon)
     return Guarantee(
         "pure", "pure DP", pure_epsilon=epsilon, rho=_never_0(float(epsilon) * epsilon / 2, epsilon)
     )
@@ -353,7 +352,7 @@ def bounded_range(eta: float) -> Guarantee:
     >>> bounded_range(eta=2.0).rho
     0.5
     """
-    check_nonnegative(eta=eta)
+    check_nonnegative_or_infinite(eta=eta)
     return Guarantee(
         "bounded_range",
         "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
@@ -371,7 +370,7 @@ def zcdp(rho: float) -> Guarantee:
     >>> zcdp(rho=0.5).epsilon(0.0)
     inf
     """
-    check_nonnegative(rho=rho)
+    check_nonnegative_or_infinite(rho=rho)
     return Guarantee("zcdp", "zCDP (Bun and Steinke 2016)", rho=rho)
 
 
@@ -385,7 +384,7 @@ def gdp(mu: float) -> Guarantee:
     >>> round(gdp(mu=1.0).epsilon(1e-5), 4), round(zcdp(rho=0.5).epsilon(1e-5), 4)
     (4.3772, 4.7284)
     """
-    check_nonnegative(mu=mu)
+    check_nonnegative_or_infinite(mu=mu)
     return Guarantee(
         "gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=_never_0(float(mu) * mu / 2, mu), mu=mu
     )
@@ -399,7 +398,7 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
     >>> approximate(epsilon=1.0, delta=1e-6).epsilon(1e-5)
     1.0
     """
-    check_nonnegative(epsilon=epsilon)
+    check_nonnegative_or_infinite(epsilon=epsilon)
     check_delta(delta)
     if delta == 0:
         return pure(epsilon)

@@ -38,7 +38,7 @@ from rashomon_explorer.privacy.ledger_schema import (
 from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
 from rashomon_explorer.rounding import left_text, rounded_up
 from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
 
 Budget = tuple[float, float]
 
@@ -391,7 +391,7 @@ def _checked_budget(epsilon: float | None, delta: float | None) -> Budget | None
         if delta is not None:
             raise ValueError("a budget needs epsilon as well as delta")
         return None
-    check_nonnegative(epsilon=epsilon)
+    check_nonnegative_or_infinite(epsilon=epsilon)
     if not math.isfinite(epsilon):
         raise ValueError("epsilon must be finite; leave it out for a ledger that only records")
     delta = 0.0 if delta is None else delta

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
 
 
 def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
@@ -54,7 +54,7 @@ def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> fl
     >>> round(renyi_delta([2.0, 8.0], [1.0, 4.0], 5.0), 6)
     4.5e-05
     """
-    check_nonnegative(epsilon=epsilon)
+    check_nonnegative_or_infinite(epsilon=epsilon)
     orders, divergences = check_curve(orders, divergences)
     if epsilon == math.inf:
         return 0.0

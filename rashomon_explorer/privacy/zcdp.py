@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite, check_positive
 
 # Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
 _LOG_ORDERS = np.linspace(math.log(1e-4), math.log(1e6), 4001)
@@ -43,7 +43,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     >>> bool(zcdp_epsilon(0.5, 1e-6) <= 0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
     True
     """
-    check_nonnegative(rho=rho)
+    check_nonnegative_or_infinite(rho=rho)
     check_delta(delta)
     if rho == 0:
         return 0.0
@@ -62,7 +62,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     >>> round(zcdp_delta(0.5, zcdp_epsilon(0.5, 1e-6)) / 1e-6, 3)
     1.0
     """
-    check_nonnegative(rho=rho, epsilon=epsilon)
+    check_nonnegative_or_infinite(rho=rho, epsilon=epsilon)
     if rho == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(rho):
@@ -98,8 +98,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     >>> round(rho, 4), zcdp_epsilon(rho, 1e-6) <= 1.0
     (0.0244, True)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {epsilon!r}")
+    check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
     low, high = 0.0, 1.0

@@ -73,7 +73,7 @@ def places_of_key(key: object, count: int) -> Places:
     return places % count
 
 
-def check_count(n: int, count: int) -> int:
+def how_many(n: int, count: int) -> int:
     """Return ``n`` if so many of ``count`` models can be had.
 
     Raises
@@ -83,7 +83,7 @@ def check_count(n: int, count: int) -> int:
 
     Examples
     --------
-    >>> check_count(2, 3)
+    >>> how_many(2, 3)
     2
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:

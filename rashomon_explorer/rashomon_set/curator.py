@@ -12,6 +12,7 @@ from rashomon_explorer.rashomon_set.arrays import places_of_mask
 from rashomon_explorer.rashomon_set.files import load
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.shown import Fact
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 
 class CuratorSet(Selection):
@@ -131,8 +132,7 @@ class CuratorSet(Selection):
                 f"losses must be finite, one for each of {self.n_draws} models, got shape "
                 f"{second.shape}"
             )
-        if not psi >= 0:
-            raise ValueError(f"psi must be >= 0, got {psi!r}")
+        check_nonnegative_or_infinite(psi=psi)
         floor = float(second.min(initial=math.inf)) if least is None else float(least)
         places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
         return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)

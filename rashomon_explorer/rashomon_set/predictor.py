@@ -16,6 +16,7 @@ from rashomon_explorer.rashomon_set.links import in_words, likeliest
 from rashomon_explorer.rashomon_set.models import STORABLE, FittedModels, Models, StoredPredictions
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
@@ -83,8 +84,7 @@ class PredictorSet(CuratorSet):
         for name, values in (("losses", self.losses), ("names", self.names)):
             if len(values) != count:
                 raise ValueError(f"{name} must hold one for each of {count} models: {len(values)}")
-        if not self.psi >= 0:
-            raise ValueError(f"psi must be >= 0, got {self.psi!r}")
+        check_nonnegative_or_infinite(psi=self.psi)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Freeze again: an array forgets in a pickle that it is read-only."""

@@ -13,13 +13,14 @@ from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.rashomon_set.arrays import (
     Places,
-    check_count,
+    how_many,
     places_of_key,
     places_of_mask,
 )
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.saved import Saved
 from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 
 class Selection(Saved, Shown):
@@ -173,7 +174,7 @@ class Selection(Saved, Shown):
             )
         order = np.argsort(_DISTANCES[metric](own, goal), kind="stable")
         step = f"nearest to given coefficients ({metric})"
-        return self._chosen(order[: check_count(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
         """Keep the ``n`` simplest models; of equally simple ones the earlier.
@@ -201,11 +202,10 @@ class Selection(Saved, Shown):
         TypeError
             If the models are stored predictions or have no known size.
         """
-        if not tol >= 0:
-            raise ValueError(f"tol must be >= 0, got {tol!r}")
+        check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
-        return self._chosen(order[: check_count(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def dedupe(
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
@@ -263,7 +263,7 @@ class Selection(Saved, Shown):
         # Here and not at the top: it is slow to import.
         from sklearn.utils import check_random_state
 
-        count = check_count(n, self.n_draws)
+        count = how_many(n, self.n_draws)
         places = check_random_state(random_state).permutation(self.n_draws)[:count]
         return self._chosen(places, "taken at random", reads_rows=False)
 

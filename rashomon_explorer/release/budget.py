@@ -14,7 +14,7 @@ from rashomon_explorer.release.noise import (
     noise_scale,
 )
 from rashomon_explorer.release.query import Query, Sensitivity
-from rashomon_explorer.validation import as_given, check_delta, is_finite
+from rashomon_explorer.validation import as_given, check_delta, check_positive, is_finite
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
 _GAUSSIAN = "Gaussian mechanism (Theorem 2.7 of Dong, Roth and Su 2022)"
@@ -60,8 +60,8 @@ class Budget:
         if len(given) != 1:
             raise ValueError(f"give exactly one of {list(ways)}, got {given or 'none'}")
         for name, value in prices.items():
-            if value is not None and not (is_finite(value) and value > 0):
-                raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
+            if value is not None:
+                check_positive(**{name: value})
         check_delta(self.delta)
         if self.delta and self.epsilon is None:
             raise ValueError("delta belongs to epsilon: leave it out with rho, mu or errors")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import Constants, check_nonnegative, check_positive, row_bound
+from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.release.losses import UNIT
@@ -25,6 +25,7 @@ from rashomon_explorer.release.query import (
 )
 from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.validation import check_nonnegative, check_positive
 
 _LOSSES = ("logistic", "squared")
 
@@ -52,8 +53,8 @@ class ExcessQuery(Query):
     def check(self, public: Public) -> None:
         """Refuse radii and losses out of range."""
         super().check(public)
-        check_positive("radius", self.radius)
-        check_nonnegative("ridge", self.ridge)
+        check_positive(radius=self.radius)
+        check_nonnegative(ridge=self.ridge)
         if public.models.plan.loss not in _LOSSES:
             raise ValueError(
                 f"{self.name} knows the losses {_LOSSES}, and the draws are for "
@@ -194,9 +195,9 @@ class SoftHits(ExcessQuery):
     def check(self, public: Public) -> None:
         """Refuse widths and thresholds out of range."""
         super().check(public)
-        check_positive("width", self.width)
+        check_positive(width=self.width)
         if self.psi is not None:
-            check_nonnegative("psi", self.psi)
+            check_nonnegative(psi=self.psi)
 
     def sensitivity(self, public: Public) -> Sensitivity:
         """(osc + gap)/s in the sum, and at most 1 a ramp."""

@@ -11,6 +11,7 @@ from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.rounding import sensitivities_of
 from rashomon_explorer.release.table import Public
+from rashomon_explorer.validation import check_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +106,7 @@ def plan_release(
     >>> round(wanted.guarantee.mu, 3)
     0.1
     """
-    if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 1:
-        raise ValueError(f"n_rows must be a whole number >= 1, got {n_rows!r}")
+    check_count(n_rows=n_rows)
     public = Public(models, n_rows, True, bool(categories), tuple(categories))
     asked = get_queries(queries)
     for query in asked:

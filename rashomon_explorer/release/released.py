@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.label import numbers_of
-from rashomon_explorer.release.statistic import Statistic, check_confidence
+from rashomon_explorer.release.statistic import Statistic
 from rashomon_explorer.rounding import rounded_down, rounded_up
+from rashomon_explorer.validation import check_inner_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ class Released:
         """
         import pandas as pd
 
-        check_confidence(confidence)
+        check_inner_share(confidence=confidence)
         rows = [
             _plain(statistic, answer, confidence)
             for answer in self.answers
@@ -129,7 +130,7 @@ class Released:
         -------
         dict
         """
-        check_confidence(confidence)
+        check_inner_share(confidence=confidence)
         return {
             "format": "rashomon-explorer release",
             "version": 1,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from rashomon_explorer.release.noise import LaplaceNoise, Noise
+from rashomon_explorer.validation import check_inner_share
 
 Interval = tuple[float, float]
 
@@ -109,7 +110,7 @@ class Measured:
         noisy one, and coverage is only gained. An interval around the noisy value may lie wholly
         outside the range, and its clipped form would look like certainty.
         """
-        check_confidence(confidence)
+        check_inner_share(confidence=confidence)
         half = self.noise.quantile(confidence)
         ends = (self.estimate - half, self.estimate + half)
         return _clipped(ends, self.low, self.high)
@@ -188,7 +189,7 @@ class Rate:
         For Gaussian noise Fieller's set: S − (rate − ½)N is normal around 0 whatever the size
         (Fieller 1954). For Laplace noise S and N are each bounded at half the error.
         """
-        check_confidence(confidence)
+        check_inner_share(confidence=confidence)
         laplace = isinstance(self.excess_noise, LaplaceNoise)
         low, high = (self._box if laplace else self._fieller)(confidence)
         # A set beyond 0 or 1 is moved along with the estimate as well, lest it shrink to a point.
@@ -254,7 +255,7 @@ class Gap:
 
     def interval(self, confidence: float = _USUAL) -> Interval:
         """From intervals of the rates that hold together (Bonferroni)."""
-        check_confidence(confidence)
+        check_inner_share(confidence=confidence)
         each = 1 - (1 - confidence) / len(self.rates)
         ends = [rate.interval(each) for rate in self.rates]
         least = max(low for low, _ in ends) - min(high for _, high in ends)
@@ -265,12 +266,6 @@ class Gap:
         if any(map(math.isnan, values)):
             return math.nan
         return math.hypot(errors[int(np.argmax(values))], errors[int(np.argmin(values))])
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse what is no probability between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
 
 
 def _clipped(ends: Interval, low: float, high: float) -> Interval:

@@ -9,6 +9,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.samplers.base import Sampler
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.validation import check_count
 
 _GRID = 2.0**20
 
@@ -72,8 +73,7 @@ def collect(
     >>> collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef.shape
     (3, 2)
     """
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, got {n_draws!r}")
+    check_count(n_draws=n_draws)
     with one_blas_thread():
         return _collected(sampler, target, n_draws, rng, report)
 

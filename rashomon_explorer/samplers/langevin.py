@@ -19,6 +19,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 _SECONDS_BETWEEN_RESTS = 5e-3
 _PUBLIC_START = "the model at which the chains start is public, or was released before"
@@ -92,11 +93,8 @@ class LangevinSampler:
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""
-        if not (np.isfinite(self.step_size) and self.step_size > 0):
-            raise ValueError(f"step_size must be finite and > 0, got {self.step_size!r}")
-        for name in ("n_steps", "n_chains", "thin"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        check_positive(step_size=self.step_size)
+        check_count(n_steps=self.n_steps, n_chains=self.n_chains, thin=self.thin)
         if not 0 <= self.burn_in < self.n_steps:
             raise ValueError(
                 f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
@@ -307,8 +305,7 @@ class LangevinSampler:
             As in :meth:`average`.
         """
         self._need_path("averages")
-        if not (np.isfinite(strong_convexity) and strong_convexity >= 0):
-            raise ValueError(f"strong_convexity must be finite and >= 0, got {strong_convexity!r}")
+        check_nonnegative(strong_convexity=strong_convexity)
         drift = self._drift(target)
         fade = np.exp(-strong_convexity * drift.beta * self.step_size)
         return self._averages(drift, rng, fade)

@@ -8,8 +8,7 @@ from rashomon_explorer.planning.certificates.certificate import Certificate, ref
 from rashomon_explorer.planning.localisation import data_lipschitz
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon, gdp_mu
 from rashomon_explorer.rounding import rounded_up
-from rashomon_explorer.theory.theorems.common import check_positive
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.validation import check_inner_share, check_nonnegative, check_positive
 
 _RASHOMON = "Ganesh, Thakurta and Upadhyay 2023"
 _UNIVERSAL = '"On the universality of Langevin diffusion" (submitted to ICLR 2023)'
@@ -302,8 +301,7 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
 
 
 def _log_inverse(delta: float) -> float:
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), got {delta!r}")
+    check_inner_share(delta=delta)
     return math.log(1 / delta)
 
 

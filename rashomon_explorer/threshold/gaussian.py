@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.validation import check_count, check_positive
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,9 @@ class GaussianThreshold:
 
     def __post_init__(self) -> None:
         """Refuse a scale that smooths nothing, or a mean of nothing."""
-        if self.scale is not None and not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"scale must be finite and > 0, got {self.scale!r}")
-        if self.n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {self.n_samples!r}")
+        if self.scale is not None:
+            check_positive(scale=self.scale)
+        check_count(n_samples=self.n_samples)
 
     def energy(self, beyond: FloatArray) -> NoReturn:
         """Refuse: it is no function of the loss at one model."""

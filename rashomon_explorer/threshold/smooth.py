@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class SmoothThreshold:
 
     def __post_init__(self) -> None:
         """Refuse a width that smooths nothing."""
-        if not (np.isfinite(self.width) and self.width > 0):
-            raise ValueError(f"width must be finite and > 0, got {self.width!r}")
+        check_positive(width=self.width)
 
     def energy(self, beyond: FloatArray) -> FloatArray:
         """Value at losses beyond the edge."""

@@ -475,7 +475,7 @@ MASK = [True, True, True, False]
         (lambda: width_or_noise([[0, 1]], inside=[True]), "models must be at least 2 draws"),
         (lambda: width_or_noise([], inside=[]), r"models must be a RashomonSet or labels of shape"),
         (lambda: SPLIT([[0]], inside=MASK), "X is for sets"),
-        (lambda: SPLIT(inside=MASK, level=1.5), "level must be between 0 and 1, got 1.5"),
+        (lambda: SPLIT(inside=MASK, level=1.5), r"level must be in \(0, 1\), got 1.5"),
         (
             lambda: SPLIT(inside=MASK, measure="ambiguity"),
             "measure must be one of.*got 'ambiguity'",

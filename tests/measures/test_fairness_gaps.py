@@ -234,7 +234,10 @@ BAD = {
     "no chances": (lambda: score_gaps([[2.0, 0, 0, 0]], *SCORED[1:]), "probabilities in"),
     "one text": (lambda: score_gaps(*SCORED[:2], "aabb"), "groups must hold one group"),
     "target beyond": (lambda: score_gaps(SCORED[0], [3, 0, 1, 0], SCORED[2]), "y of 0 and 1"),
-    "bins": (lambda: score_gaps(*SCORED, n_bins=0), "n_bins must be a whole number >= 1, got 0"),
+    "bins": (
+        lambda: score_gaps(*SCORED, n_bins=0),
+        "n_bins must be a whole number, at least 1, got 0",
+    ),
     "signed ratio": (
         lambda: score_gaps(*SCORED, ["calibration_in_the_large"], agg="ratio"),
         "has no ratio",

@@ -109,7 +109,7 @@ def test_released_draws_have_the_same_importance(classifiers: RashomonSet) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_repeats": 0}, "n_repeats must be at least 1"),
+        ({"n_repeats": 0}, "n_repeats must be a whole number, at least 1"),
         ({"X": X[:, :2]}, r"X must have shape \(n_rows, 3\), got \(60, 2\)"),
         ({"X": X[:5]}, "one target a row"),
         ({"X": X[0]}, "one target a row"),

@@ -78,8 +78,8 @@ def test_it_covers_the_truth_more_widely_than_one_table() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_bootstraps": 0}, "n_bootstraps must be at least 1, got 0"),
-        ({"n_models": 0}, "n_models must be at least 1, got 0"),
+        ({"n_bootstraps": 0}, "n_bootstraps must be a whole number, at least 1, got 0"),
+        ({"n_models": 0}, "n_models must be a whole number, at least 1, got 0"),
         ({"psi": 0.0}, "psi must be finite and > 0, got 0.0"),
         ({"features": ["age"]}, "no feature is called 'age'"),
         ({"form": "gap"}, "form must be one of"),

@@ -260,7 +260,7 @@ def test_models_that_all_give_one_class_have_no_kappa() -> None:
         (lambda: abstention([[0, 1]]), "at least two models"),
         (lambda: abstention([[0, 1]] * 2, kappa=1.5), r"kappa must be in \[0, 1\], got 1.5"),
         (lambda: pattern_ratio([[0, 1], [1, 1]], 1), "got 1 and the set has 2"),
-        (lambda: linear_pattern_count(0, 3), "n_rows must be at least 1, got 0"),
+        (lambda: linear_pattern_count(0, 3), "n_rows must be a whole number, at least 1, got 0"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(call: Callable[[], object], message: str) -> None:

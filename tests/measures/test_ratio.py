@@ -109,7 +109,7 @@ def on_an_intersection() -> Problem:
         (lambda: rashomon_ratio([], 0.1), "at least one"),
         (lambda: rashomon_ratio([math.nan], 0.1), "excess holds NaN"),
         (lambda: rashomon_ratio([0.1], -1), "psi must be finite and >= 0, got -1"),
-        (lambda: rashomon_ratio([0.1], 1, level=0), "level must be between 0 and 1"),
+        (lambda: rashomon_ratio([0.1], 1, level=0), r"level must be in \(0, 1\)"),
         (lambda: linear_rashomon_ratio(problem(1), 0.0), "psi must be > 0"),
         (lambda: linear_rashomon_ratio(problem(1), 0.1, n_draws=0), "n_draws >= 1"),
         (lambda: linear_rashomon_ratio(on_an_intersection(), 0.1), "the volume of"),

@@ -98,7 +98,7 @@ def test_runs_of_refusals_are_as_rare_as_is_said() -> None:
     assert giving_up_probability(acceptance, enough, n_draws) <= 1e-9
     assert giving_up_probability(acceptance, enough - 1, n_draws) > 1e-9
     for bad in ({"acceptance": 0.0}, {"acceptance": 1.0}, {"failure": 0.0}, {"failure": 1.0}):
-        with pytest.raises(ValueError, match="must be between 0 and 1"):
+        with pytest.raises(ValueError, match=r"must be in \(0, 1\)"):
             enough_patience(**{"acceptance": 0.1, "n_draws": 1, "failure": 0.1, **bad})
 
 

@@ -288,7 +288,7 @@ class TestBatches:
             LangevinSampler(1e-3, 5, batch_size=6, release="last").certificate(target)
         with pytest.raises(ValueError, match="n_batches must be from 1"):
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=0, n_steps=1)
-        with pytest.raises(ValueError, match="n_steps must be at least 1"):
+        with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1"):
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=2, n_steps=0)
 
 

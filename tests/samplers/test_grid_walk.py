@@ -308,7 +308,7 @@ def test_a_walk_out_of_reach_says_so():
         next(GridWalkSampler().batches(target, np.random.default_rng(0)))
     with pytest.raises(ValueError, match=r"accuracy must be finite and > 0, got 0\.0"):
         GridWalkSampler(accuracy=0.0)
-    with pytest.raises(ValueError, match="n_steps must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1, got 0"):
         GridWalkSampler(n_steps=0)
     with pytest.raises(ValueError, match="lipschitz must be finite and > 0"):
         Mixing(lipschitz=0.0, edge=1.0, p=1, accuracy=0.1)

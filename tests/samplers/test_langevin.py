@@ -179,9 +179,12 @@ def test_steps_that_would_not_be_stable_are_refused():
     ("setting", "message"),
     [
         ({"step_size": 0.0, "n_steps": 1}, "step_size must be finite and > 0"),
-        ({"step_size": 1e-3, "n_steps": 0}, "n_steps must be at least 1"),
-        ({"step_size": 1e-3, "n_steps": 1, "n_chains": 0}, "n_chains must be at least 1"),
-        ({"step_size": 1e-3, "n_steps": 1, "thin": 0}, "thin must be at least 1"),
+        ({"step_size": 1e-3, "n_steps": 0}, "n_steps must be a whole number, at least 1"),
+        (
+            {"step_size": 1e-3, "n_steps": 1, "n_chains": 0},
+            "n_chains must be a whole number, at least 1",
+        ),
+        ({"step_size": 1e-3, "n_steps": 1, "thin": 0}, "thin must be a whole number, at least 1"),
         ({"step_size": 1e-3, "n_steps": 5, "burn_in": 5}, "burn_in must be from 0 to n_steps"),
         ({"step_size": 1e-3, "n_steps": 1, "precision": "half"}, "precision must be one of"),
         ({"step_size": 1e-3, "n_steps": 1, "release": "all"}, "release must be one of"),

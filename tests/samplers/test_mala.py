@@ -159,7 +159,7 @@ def test_every_state_lies_in_the_domain_and_warming_up_yields_empty_batches():
 def test_no_guarantee_is_claimed_and_bad_settings_are_refused():
     bought = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0)
     assert not MalaSampler().guarantee(bought).holds
-    with pytest.raises(ValueError, match="n_chains must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_chains must be a whole number, at least 1, got 0"):
         MalaSampler(n_chains=0)
-    with pytest.raises(ValueError, match="thin must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="thin must be a whole number, at least 1, got 0"):
         MalaSampler(thin=0)

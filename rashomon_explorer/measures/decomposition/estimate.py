@@ -109,12 +109,6 @@ def variance(without: FloatArray) -> FloatArray:
     return (len(without) - 1) * without.var(axis=0)
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that no interval has."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
-
-
 def _third_moment(without: FloatArray) -> float:
     """Σ of the cubed influences over k³, whose ratio to the cubed error is six accelerations."""
     if not len(without):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.decomposition.estimate import check_level, hit_interval, variance
+from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Given, given
 from rashomon_explorer.measures.decomposition.intervals import FEW
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
@@ -17,6 +17,7 @@ from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.decomposition.units import Layout
 from rashomon_explorer.measures.nested import models_at_once
+from rashomon_explorer.validation import check_inner_share
 
 VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
 
@@ -66,7 +67,7 @@ def width_or_noise_by_person(
     >>> table["verdict"].tolist()
     ['nobody differs', 'the set', 'the mechanism']
     """
-    check_level(level)
+    check_inner_share(level=level)
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     layout = Layout.of(found.inside, found.chains)

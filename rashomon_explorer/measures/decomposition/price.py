@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.decomposition.estimate import check_level
 from rashomon_explorer.measures.decomposition.inputs import given
 from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import Mixture
@@ -20,6 +19,7 @@ from rashomon_explorer.planning import Plan, affordable_eta
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers import traits_of
+from rashomon_explorer.validation import check_inner_share
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
 
@@ -79,7 +79,7 @@ def noise_against_price(
     >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
     ([0.66, 0.77, 1.0], 0.0)
     """
-    check_level(level)
+    check_inner_share(level=level)
     pair_measure = get_pair_measure(measure)
     _check_models(models)
     found = given(models, X, pair_measure, None, reference, None)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.decomposition.estimate import check_level, hit_interval, variance
+from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Given, given
 from rashomon_explorer.measures.decomposition.intervals import Split, split_of
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
@@ -16,6 +16,7 @@ from rashomon_explorer.measures.decomposition.mixture import PAIRS, Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR, WidthOrNoise
 from rashomon_explorer.measures.decomposition.units import Layout, Units
 from rashomon_explorer.measures.groups import group_masks
+from rashomon_explorer.validation import check_inner_share
 
 _ESTIMATES = ("total", "width", "noise", "share_of_noise")
 
@@ -92,7 +93,7 @@ def width_or_noise(
     >>> found.parts["pairs"].round(3).tolist()
     [0.441, 0.452, 0.107]
     """
-    check_level(level)
+    check_inner_share(level=level)
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)

@@ -11,6 +11,7 @@ from rashomon_explorer.measures.checks import as_models_by_rows, as_probabilitie
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
 from rashomon_explorer.measures.nested import blocks
+from rashomon_explorer.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +53,7 @@ class Scored:
             )
         if not np.isfinite(truth).all():
             raise ValueError(f"y holds NaN or infinity at row {int(np.isfinite(truth).argmin())}")
-        if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-            raise ValueError(f"n_bins must be a whole number >= 1, got {n_bins!r}")
+        check_count(n_bins=n_bins)
         return cls(values, truth, int(n_bins))
 
 

@@ -11,6 +11,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import checked_rows
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.validation import check_count
 
 
 def permutation_importance(
@@ -62,8 +63,7 @@ def permutation_importance(
     >>> permutation_importance(models, X, y, random_state=0).shape
     (3, 1)
     """
-    if n_repeats < 1:
-        raise ValueError(f"n_repeats must be at least 1, got {n_repeats!r}")
+    check_count(n_repeats=n_repeats)
     rows, targets = checked_rows(models, X, y)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     rng = check_random_state(random_state)

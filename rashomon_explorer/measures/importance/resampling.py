@@ -21,6 +21,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import HitAndRunSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.validation import check_count, check_positive
 
 MakeProblem = Callable[[FloatArray, NDArray[Any]], Problem]
 
@@ -86,11 +87,8 @@ def rid(
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
     True
     """
-    for name, count in (("n_bootstraps", n_bootstraps), ("n_models", n_models)):
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count!r}")
-    if not (np.isfinite(psi) and psi > 0):
-        raise ValueError(f"psi must be finite and > 0, got {psi!r}")
+    check_count(n_bootstraps=n_bootstraps, n_models=n_models)
+    check_positive(psi=psi)
     names = list(getattr(X, "columns", [])) if feature_names is None else list(feature_names)
     rows, targets = np.asarray(X, dtype=float), np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),) or len(rows) < 2:

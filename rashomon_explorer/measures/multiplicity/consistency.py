@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
+from rashomon_explorer.validation import check_share
 
 
 def self_consistency(labels: ArrayLike) -> FloatArray:
@@ -65,19 +66,13 @@ def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> NDArray[np.bool_]:
     >>> abstention([[0, 0], [0, 1], [0, 1]]).tolist()
     [False, True]
     """
-    check_kappa(kappa)
+    check_share(kappa=kappa)
     consistency = self_consistency(labels)
     if np.isnan(consistency).all():
         raise ValueError(
             "labels must hold at least two models: the self-consistency of one is unknown"
         )
     return consistency < kappa
-
-
-def check_kappa(kappa: float) -> None:
-    """Refuse a level that no self-consistency can be compared with."""
-    if not 0 <= kappa <= 1:
-        raise ValueError(f"kappa must be in [0, 1], got {kappa!r}")
 
 
 class Consistency(Votes):
@@ -99,7 +94,7 @@ class Abstention(Votes):
 
     def __init__(self, n_classes: int, n_rows: int, kappa: float = 0.75) -> None:
         super().__init__(n_classes, n_rows)
-        check_kappa(kappa)
+        check_share(kappa=kappa)
         self.kappa = kappa
 
     def value(self) -> float:

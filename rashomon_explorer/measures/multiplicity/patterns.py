@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
 from rashomon_explorer.measures.nested import along
+from rashomon_explorer.validation import check_count
 
 
 def pattern_count(labels: ArrayLike) -> int:
@@ -105,9 +106,7 @@ def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
     >>> linear_pattern_count(n_rows=4, n_parameters=3)
     14
     """
-    for name, value in (("n_rows", n_rows), ("n_parameters", n_parameters)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value!r}")
+    check_count(n_rows=n_rows, n_parameters=n_parameters)
     return 2 * sum(math.comb(n_rows - 1, k) for k in range(min(n_parameters, n_rows)))
 
 

@@ -12,6 +12,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.validation import check_inner_share, check_nonnegative
 
 _AT_ONCE = 2**22  # rows × models whose loss is looked at between two draws of points
 
@@ -203,7 +204,5 @@ def _from_hits(hits: int, n_draws: int, log_share: float, level: float) -> Ratio
 
 
 def _check(psi: float, level: float) -> None:
-    if not (np.isfinite(psi) and psi >= 0):
-        raise ValueError(f"psi must be finite and >= 0, got {psi!r}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+    check_nonnegative(psi=psi)
+    check_inner_share(level=level)

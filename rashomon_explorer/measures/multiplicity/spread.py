@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_probabilities, as_scores
 from rashomon_explorer.measures.nested import along, blocks
+from rashomon_explorer.validation import check_nonnegative
 
 
 def range_width(scores: ArrayLike) -> float:
@@ -132,8 +133,7 @@ def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[
     >>> decide_or_abstain([[0.9, 0.6, 0.1], [0.8, 0.3, 0.2]]).tolist()
     [1, -1, 0]
     """
-    if not (np.isfinite(deviations) and deviations >= 0):
-        raise ValueError(f"deviations must be finite and >= 0, got {deviations!r}")
+    check_nonnegative(deviations=deviations)
     values = as_probabilities(scores)
     if len(values) < 2:
         raise ValueError("scores must hold at least two models: the spread of one is unknown")

@@ -10,12 +10,13 @@ from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.measures.ranges.cuts import CutPool, Enough, furthest_by_cuts
-from rashomon_explorer.measures.ranges.level_set import LevelSet, check_psi
+from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.ranges.reach import BallReach, Reach
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.measures.ranges.tilted import furthest_on
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.validation import check_positive
 
 _WIDE = 1e-3
 
@@ -39,7 +40,8 @@ def _brackets(
     tolerance: float,
     decided: Decide | None,
 ) -> Extents:
-    psi = check_psi(psi)
+    check_positive(psi=psi)
+    psi = float(psi)
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):
         reach: Reach = problem.reach(psi)

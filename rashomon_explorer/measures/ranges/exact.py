@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import check_positive
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import (
     as_directions,
@@ -18,6 +17,7 @@ from rashomon_explorer.measures.ranges.directions import (
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.validation import check_positive
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
 
@@ -212,7 +212,7 @@ def relative_psi(problem: Problem | PenalisedProblem, slack: float) -> float:
     0.006931
     """
     check_problem(problem)
-    check_positive("slack", slack)
+    check_positive(slack=slack)
     return slack * problem.minimum.value
 
 
@@ -223,7 +223,7 @@ def _table(
     index: pd.Index,
     tolerance: float,
 ) -> pd.DataFrame:
-    check_positive("tolerance", tolerance)
+    check_positive(tolerance=tolerance)
     both = np.vstack([directions, -directions]).T
     found = brackets(problem, psi, both, tolerance)
     best = directions @ problem.minimum.theta

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import check_positive
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.measures.ranges.reach import Reach
 from rashomon_explorer.minimum import Minimum
@@ -167,15 +166,3 @@ class LevelSet:
         """
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
-
-
-def check_psi(psi: float) -> float:
-    """Refuse a threshold that leaves no set to range over.
-
-    Examples
-    --------
-    >>> check_psi(0.01)
-    0.01
-    """
-    check_positive("psi", psi)
-    return float(psi)

@@ -17,6 +17,7 @@ from rashomon_explorer.measures.reliance.model_reliance import FORMS, Form, reli
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.square_class import SquareClass
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.validation import check_positive
 
 _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
     "squared": SquareClass.of,
@@ -100,8 +101,7 @@ def model_class_reliance(
         )
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
-    if not (np.isfinite(psi) and psi > 0):
-        raise ValueError(f"psi must be finite and > 0, got {psi!r}")
+    check_positive(psi=psi)
     if problem.n < 2:
         raise ValueError(f"switching needs at least two rows, got {problem.n}")
     groups = feature_groups(features, _names(problem, feature_names), own_groups)

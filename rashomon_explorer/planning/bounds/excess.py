@@ -1,7 +1,7 @@
 """How much worse than the best model a draw is on average, at most."""
 
-from rashomon_explorer.planning.bounds._checks import need_count, need_nonnegative, need_positive
 from rashomon_explorer.planning.bounds.hit_rate import expected_excess_bound
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 
 def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0) -> float:
@@ -39,9 +39,9 @@ def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0
     >>> round(expected_excess(p=10, beta=1000.0, psi=0.02, width=0.01), 6)
     0.035
     """
-    need_count(p=p)
-    need_positive(beta=beta)
-    need_nonnegative(psi=psi, width=width)
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
     return expected_excess_bound(p, beta, psi) + width / 2
 
 
@@ -105,9 +105,9 @@ def path_average_excess(
     >>> round(bound, 6)
     0.02
     """
-    need_positive(L=L, step_size=step_size)
-    need_nonnegative(distance=distance)
-    need_count(n_steps=n_steps)
+    check_positive(L=L, step_size=step_size)
+    check_nonnegative(distance=distance)
+    check_count(n_steps=n_steps)
     stationary = expected_excess(p=p, beta=beta, psi=psi, width=width)
     start = distance**2 / (2 * beta * step_size * n_steps)
     return stationary + start + step_size * beta * L**2 / 2

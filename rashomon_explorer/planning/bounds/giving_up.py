@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from rashomon_explorer.validation import check_inner_share
+
 _STEPS = 4000
 _COLDEST = 60.0  # e⁻⁶⁰ of the mass lies beyond
 _ROUNDING = 1e-9  # far above what four thousand terms can lose
@@ -102,10 +104,7 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
     >>> 300_000 < enough < 310_000, giving_up_probability(1e-4, enough, 20) <= 1e-12
     (True, True)
     """
-    if not 0 < acceptance < 1:
-        raise ValueError(f"acceptance must be between 0 and 1, got {acceptance!r}")
-    if not 0 < failure < 1:
-        raise ValueError(f"failure must be between 0 and 1, got {failure!r}")
+    check_inner_share(acceptance=acceptance, failure=failure)
     patience = max(1, math.ceil(math.log(n_draws / failure) / -math.log1p(-acceptance)))
     while giving_up_probability(acceptance, patience, n_draws) > failure:
         patience += max(1, patience // 10**6)

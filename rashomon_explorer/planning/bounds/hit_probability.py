@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import gammaincc, logsumexp
 
-from rashomon_explorer.planning.bounds._checks import need_count, need_nonnegative, need_positive
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 _CELLS = 4096
 _LARGEST_LOG = 700.0
@@ -49,9 +49,9 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
     0.35
     """
-    need_count(p=p)
-    need_positive(beta=beta)
-    need_nonnegative(psi=psi, width=width)
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
     if psi == 0 or width == 0:
         return guaranteed_hit_rate(p, beta, psi)
     log_outside = np.logaddexp(_log_rise(p, beta, psi, width), _log_beyond(p, beta, psi, width))
@@ -92,9 +92,9 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     >>> round(hit_probability(p=10, beta=20_000.0, psi=0.02), 3)
     0.975
     """
-    need_count(p=p)
-    need_positive(beta=beta)
-    need_nonnegative(psi=psi)
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi)
     if psi == 0:
         return 0.0
     gamma = psi / p * np.linspace(0, 1, _CELLS)

@@ -2,7 +2,7 @@
 
 import math
 
-from rashomon_explorer.constants import check_count
+from rashomon_explorer.validation import check_count, check_inner_share
 
 
 def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
@@ -119,11 +119,10 @@ def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
     >>> round(beta), guaranteed_hit_rate(11, beta, 0.02) >= 0.9
     (5445, True)
     """
-    check_count("p", p)
+    check_count(p=p)
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
-    if not 0 < hit_rate < 1:
-        raise ValueError(f"hit_rate must be between 0 and 1, got {hit_rate!r}")
+    check_inner_share(hit_rate=hit_rate)
     low = 0.0
     high = p / (1 - hit_rate)  # 1 − p/x is a lower bound of the promise
     while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short

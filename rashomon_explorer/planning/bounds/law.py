@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, gammaincc
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning.bounds._checks import need_count, need_nonnegative, need_positive
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 _SMALLEST = 1e-280  # below it the incomplete gamma function has lost its digits
 
@@ -48,9 +48,9 @@ class ExcessLaw:
 
     def __post_init__(self) -> None:
         """Refuse numbers that define no law."""
-        need_count(twice_shape=self.twice_shape)
-        need_positive(beta=self.beta)
-        need_nonnegative(psi=self.psi)
+        check_count(twice_shape=self.twice_shape)
+        check_positive(beta=self.beta)
+        check_nonnegative(psi=self.psi)
 
     @property
     def shape(self) -> float:
@@ -126,7 +126,7 @@ def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
     >>> round(law.hit_rate, 3), round(law.mean, 4)
     (0.877, 0.0184)
     """
-    need_count(p=p)
+    check_count(p=p)
     return ExcessLaw(twice_shape=2 * p, beta=beta, psi=psi)
 
 
@@ -159,7 +159,7 @@ def quadratic_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
     >>> [round(quadratic_law(p=p, beta=10.0, psi=1.0).hit_rate, 3) for p in (1, 2, 5, 10, 20)]
     [0.954, 0.909, 0.776, 0.564, 0.215]
     """
-    need_count(p=p)
+    check_count(p=p)
     return ExcessLaw(twice_shape=p, beta=beta, psi=psi)
 
 

@@ -2,12 +2,8 @@
 
 import math
 
-from rashomon_explorer.planning.bounds._checks import (
-    need_nonnegative,
-    need_positive,
-    need_strong_convexity,
-)
 from rashomon_explorer.planning.certificates.isoperimetry import log_sobolev
+from rashomon_explorer.validation import check_nonnegative, check_positive, check_strong_convexity
 
 
 def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
@@ -49,9 +45,9 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
     >>> round(log_sobolev_constant(beta=1000.0, m=0.5, psi=0.02), 3)
     9.197
     """
-    need_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
-    need_positive(beta=beta)
-    need_nonnegative(psi=psi, width=width)
+    check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
     return log_sobolev(beta, m, psi + width / 2)
 
 
@@ -88,8 +84,8 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
     >>> start_divergence(beta=100.0, L=1.0, diameter=2.0, psi=0.5)
     150.0
     """
-    need_positive(beta=beta, L=L, diameter=diameter)
-    need_nonnegative(psi=psi)
+    check_positive(beta=beta, L=L, diameter=diameter)
+    check_nonnegative(psi=psi)
     return beta * max(L * diameter - psi, 0.0)
 
 
@@ -126,8 +122,8 @@ def mixing_time(*, c: float, divergence: float, distance: float) -> float:
     >>> round(mixing_time(c=5.0, divergence=150.0, distance=0.01), 3)
     1.353
     """
-    need_positive(c=c, distance=distance)
-    need_nonnegative(divergence=divergence)
+    check_positive(c=c, distance=distance)
+    check_nonnegative(divergence=divergence)
     if distance > 1:
         raise ValueError(f"distance is a total variation distance, at most 1, got {distance!r}")
     if divergence <= 2 * distance**2:

@@ -2,13 +2,13 @@
 
 import math
 
-from rashomon_explorer.planning.bounds._checks import (
-    need_count,
-    need_nonnegative,
-    need_positive,
-    need_strong_convexity,
-)
 from rashomon_explorer.planning.bounds.excess import expected_excess
+from rashomon_explorer.validation import (
+    check_count,
+    check_nonnegative,
+    check_positive,
+    check_strong_convexity,
+)
 
 _THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
 
@@ -51,10 +51,10 @@ def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     >>> coupling_distance(L=1.0, m=0.5, n=1000)
     0.004
     """
-    need_strong_convexity(m, _THEOREM)
-    need_positive(L=L)
-    need_count(n=n)
-    need_nonnegative(psi=psi, width=width)
+    check_strong_convexity(m, _THEOREM)
+    check_positive(L=L)
+    check_count(n=n)
+    check_nonnegative(psi=psi, width=width)
     return 4 * math.sqrt(2 * (psi + width) / m) + 2 * L / (m * n)
 
 

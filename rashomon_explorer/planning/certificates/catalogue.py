@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scipy.optimize import brentq
 
-from rashomon_explorer.constants import Constants, check_positive
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate
 from rashomon_explorer.planning.certificates.convex_body import convex_body
@@ -15,13 +15,13 @@ from rashomon_explorer.planning.certificates.finite_time import finite_time
 from rashomon_explorer.planning.certificates.gaussian_law import gaussian_gibbs
 from rashomon_explorer.planning.certificates.isoperimetry import isoperimetry
 from rashomon_explorer.planning.certificates.last_iterate import last_iterate
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.planning.certificates.localised import localised
 from rashomon_explorer.planning.certificates.oscillation import oscillation
 from rashomon_explorer.planning.certificates.run import PathRun
 from rashomon_explorer.planning.certificates.whole_path import path
 from rashomon_explorer.threshold import Threshold, get_threshold
-from rashomon_explorer.validation import check_delta
+from rashomon_explorer.validation import check_count, check_delta, check_positive
 
 
 class GibbsTheorem(Protocol):
@@ -102,7 +102,7 @@ def gibbs_certificates(
     [('localised', 0.43), ('oscillation', 1.5)]
     """
     check_delta(delta)
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, beta, width, interior)
     found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS.values()]
     return _sorted(found, delta)
@@ -254,9 +254,9 @@ def largest_beta(
     >>> round(beta), by.name, by.epsilon(1e-6) <= 1.0
     (144386, 'gaussian_gibbs', True)
     """
-    check_positive("epsilon", epsilon)
+    check_positive(epsilon=epsilon)
     check_delta(delta)
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, 1.0, width, interior)
     # A hair less, so that the sum of prices does not pass ε by an ulp.
     beta = epsilon / (n_draws * constants.priced_osc) * (1 - 1e-12)

@@ -4,9 +4,10 @@ import math
 from dataclasses import replace
 
 from rashomon_explorer.planning.certificates.certificate import Certificate
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp
+from rashomon_explorer.validation import check_count
 
 
 def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
@@ -38,7 +39,7 @@ def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     >>> round(convex_body(law, delta=1e-6).guarantee.mu, 2)
     5.41
     """
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     slope, diameter = law.energy_slope, law.domain.diameter
     mu = math.sqrt(2 * law.beta * slope * diameter)
     if law.psi == 0 and law.width == 0:

@@ -3,10 +3,10 @@
 import math
 from dataclasses import replace
 
-from rashomon_explorer.constants import check_nonnegative, check_positive
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
 from rashomon_explorer.planning.certificates.run import PathRun
 from rashomon_explorer.privacy.guarantee import Guarantee, gdp
+from rashomon_explorer.validation import check_nonnegative, check_positive
 
 _NAME = "finite_time"
 _TITLE = "the Langevin diffusion, stopped at time T"
@@ -48,9 +48,8 @@ def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: floa
     >>> round(long.mu, 6)
     0.1
     """
-    check_positive("beta", beta)
-    for name, value in (("sensitivity", sensitivity), ("m", m), ("time", time)):
-        check_nonnegative(name, value)
+    check_positive(beta=beta)
+    check_nonnegative(sensitivity=sensitivity, m=m, time=time)
     square = beta * sensitivity**2 / m * math.tanh(beta * m * time / 2) if m > 0 else math.inf
     mu = math.sqrt(min(square, (beta * sensitivity) ** 2 * time / 2))
     return replace(

@@ -4,9 +4,10 @@ import math
 from dataclasses import replace
 
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp
+from rashomon_explorer.validation import check_count
 
 _NAME = "gaussian_gibbs"
 _TITLE = "a strongly convex law is as hard to tell apart as two normal laws"
@@ -48,7 +49,7 @@ def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certific
     >>> round(gaussian_gibbs(law, delta=1e-6).guarantee.mu, 3)
     0.125
     """
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
         why = "needs a strongly convex loss, and m = 0: give the problem a ridge > 0"

@@ -4,8 +4,9 @@ import math
 from dataclasses import replace
 
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.privacy.guarantee import ADJACENCY, zcdp
+from rashomon_explorer.validation import check_count
 
 _NAME = "isoperimetry"
 _TITLE = "a log-Sobolev inequality concentrates the privacy loss"
@@ -47,7 +48,7 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
     >>> round(isoperimetry(law, delta=1e-6).guarantee.rho, 3)
     0.95
     """
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
         why = "needs a strongly convex loss, and m = 0: give the problem a ridge > 0"

@@ -1,12 +1,12 @@
 """The public description of a thresholded Gibbs law."""
 
 from dataclasses import dataclass
-from numbers import Integral
 
-from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.localisation import data_lipschitz, data_slope
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.validation import check_nonnegative, check_positive
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,8 @@ class GibbsLaw:
 
     def __post_init__(self) -> None:
         """Refuse numbers for which no theorem is stated."""
-        check_nonnegative("psi", self.psi)
-        check_positive("beta", self.beta)
-        check_nonnegative("width", self.width)
+        check_nonnegative(psi=self.psi, width=self.width)
+        check_positive(beta=self.beta)
         data_lipschitz(self.constants, self.domain)
 
     @property
@@ -88,14 +87,3 @@ class GibbsLaw:
         """Say which law it is."""
         shape = f", width s = {self.width:.3g}" if self.width else ""
         return f"β = {self.beta:.4g}, ψ = {self.psi:.3g}{shape}, n = {self.constants.n}"
-
-
-def check_draws(n_draws: int) -> None:
-    """Refuse what is no whole number of at least 1.
-
-    Examples
-    --------
-    >>> check_draws(3)
-    """
-    if isinstance(n_draws, bool) or not isinstance(n_draws, Integral) or n_draws < 1:
-        raise ValueError(f"n_draws must be a whole number, at least 1, got {n_draws!r}")

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
 from rashomon_explorer.planning.certificates.excess_tail import excess_quantile, mean_above
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.validation import check_count
 
 # How much of δ goes to draws that are far out; the rest is for composition, where there is any.
 _SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)
@@ -52,7 +53,7 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
     >>> round(localised(law, delta=1e-6).epsilon(1e-6), 3)
     0.434
     """
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
         why = "needs a strongly convex loss, and m = 0: without ridge no radius holds the draws"

@@ -1,8 +1,9 @@
 """Bounded range: what holds of every draw, whatever the threshold."""
 
 from rashomon_explorer.planning.certificates.certificate import Certificate
-from rashomon_explorer.planning.certificates.law import GibbsLaw, check_draws
+from rashomon_explorer.planning.certificates.law import GibbsLaw
 from rashomon_explorer.privacy.composition import repeated_bounded_range
+from rashomon_explorer.validation import check_count
 
 
 def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
@@ -33,7 +34,7 @@ def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     >>> round(oscillation(law, delta=0.0).epsilon(0.0), 5)
     1.0
     """
-    check_draws(n_draws)
+    check_count(n_draws=n_draws)
     eta = law.beta * law.constants.priced_osc
     return Certificate(
         name="oscillation",

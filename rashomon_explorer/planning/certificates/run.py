@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
-from rashomon_explorer.constants import Constants, check_nonnegative, check_positive
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
@@ -15,6 +14,7 @@ from rashomon_explorer.threshold import (
     Threshold,
     get_threshold,
 )
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,9 @@ class PathRun:
 
     def __post_init__(self) -> None:
         """Refuse numbers for which no theorem is stated."""
-        check_nonnegative("psi", self.psi)
-        check_positive("beta", self.beta)
-        check_positive("step_size", self.step_size)
-        for name, count in (("n_steps", self.n_steps), ("n_chains", self.n_chains)):
-            if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-                raise ValueError(f"{name} must be a whole number, at least 1, got {count!r}")
+        check_nonnegative(psi=self.psi)
+        check_positive(beta=self.beta, step_size=self.step_size)
+        check_count(n_steps=self.n_steps, n_chains=self.n_chains)
         data_slope(self.constants, self.domain)
         object.__setattr__(self, "threshold", get_threshold(self.threshold, self.psi))
 

@@ -13,7 +13,7 @@ from rashomon_explorer.privacy.audit.score import Statistic, learnt_statistic
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.tradeoff import TradeOff
 from rashomon_explorer.randomness import generator
-from rashomon_explorer.validation import check_delta
+from rashomon_explorer.validation import check_delta, check_inner_share
 
 Claim = Guarantee | TradeOff
 
@@ -262,8 +262,7 @@ def _check(n_runs: int, delta: float, confidence: float) -> None:
     if not n_runs >= _FEWEST_RUNS:
         raise ValueError(f"n_runs must be at least {_FEWEST_RUNS}, got {n_runs!r}")
     check_delta(delta)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    check_inner_share(confidence=confidence)
 
 
 def _down(value: float) -> str:

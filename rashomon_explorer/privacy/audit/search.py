@@ -6,6 +6,7 @@ from itertools import combinations, combinations_with_replacement
 from typing import Generic, TypeVar
 
 from rashomon_explorer.privacy.audit.exact import ExactAudit
+from rashomon_explorer.validation import check_count
 
 Record = TypeVar("Record")
 Law = TypeVar("Law")
@@ -75,8 +76,7 @@ def search(
     """
     if len(records) < 2:
         raise ValueError(f"a search needs at least two records, got {len(records)}")
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n!r}")
+    check_count(n=n)
     kinds = range(len(records))
     laws = {
         members: law(tuple(records[i] for i in members))

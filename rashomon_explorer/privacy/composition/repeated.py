@@ -6,7 +6,11 @@ from scipy.optimize import brentq
 
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
-from rashomon_explorer.validation import as_given, check_count, check_delta, is_finite
+from rashomon_explorer.validation import (
+    check_count,
+    check_delta,
+    check_positive,
+)
 
 _HAIR = 1e-14  # of η: what a root may be off by, doubled until the way back fits
 
@@ -87,8 +91,7 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     >>> round(eta, 3), repeated_bounded_range(eta, 20).epsilon(1e-6) <= 4.0
     (0.383, True)
     """
-    if not (is_finite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and > 0, got {as_given(epsilon)}")
+    check_positive(epsilon=epsilon)
     check_delta(delta)
     check_count(k=k)
     eta = epsilon / k

@@ -9,7 +9,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
-from rashomon_explorer.validation import check_count, check_nonnegative
+from rashomon_explorer.validation import check_count, check_nonnegative_or_infinite
 
 _MOST = 400  # mechanisms; the work grows with their square
 _WIDEST = 600.0  # kη, so that e^(kη) is a double
@@ -54,7 +54,7 @@ class AdaptiveBoundedRange(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse what is out of range or too much work."""
-        check_nonnegative(eta=self.eta)
+        check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
         if self.count > _MOST:
             raise ValueError(f"count must be at most {_MOST}, got {self.count!r}")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.validation import check_nonnegative_or_infinite, check_share
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,8 @@ class Approximate(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
-        check_nonnegative(at=self.at)
-        if not 0 <= self.slack <= 1:
-            raise ValueError(f"slack must be in [0, 1], got {self.slack!r}")
+        check_nonnegative_or_infinite(at=self.at)
+        check_share(slack=self.slack)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0); the first and second count here:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, type_one_errors
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BoundedRange(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse a width that is negative or NaN."""
-        check_nonnegative(eta=self.eta)
+        check_nonnegative_or_infinite(eta=self.eta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.eta == 0:

@@ -19,7 +19,7 @@ from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
 from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
 from rashomon_explorer.privacy.zcdp import zcdp_delta
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 _SIMPLE: tuple[type[TradeOff], ...] = (
     Gaussian,
@@ -73,7 +73,7 @@ def from_zcdp(rho: float) -> Piecewise:
     >>> bool(from_zcdp(0.5)(0.05) < Gaussian(1.0)(0.05))
     True
     """
-    check_nonnegative(rho=rho)
+    check_nonnegative_or_infinite(rho=rho)
     return _from_deltas(lambda epsilon: zcdp_delta(rho, epsilon))
 
 

@@ -10,7 +10,7 @@ from scipy.special import erfcx, ndtr, ndtri
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.gaussian import gdp_epsilon
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Gaussian(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse a μ that is negative or NaN."""
-        check_nonnegative(mu=self.mu)
+        check_nonnegative_or_infinite(mu=self.mu)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.mu == 0:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, check_order, type_one_errors
-from rashomon_explorer.validation import check_delta, check_nonnegative
+from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Laplace(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse a shift that is negative or NaN."""
-        check_nonnegative(shift=self.shift)
+        check_nonnegative_or_infinite(shift=self.shift)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, type_one_errors
+from rashomon_explorer.validation import check_inner_share
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,8 @@ def from_samples(
     first, second = (np.sort(np.ravel(np.asarray(s, float))) for s in (first, second))
     if not (first.size and second.size):
         raise ValueError("both samples must have at least one score")
-    if confidence is not None and not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence!r}")
+    if confidence is not None:
+        check_inner_share(confidence=confidence)
     cuts = np.unique(np.concatenate([first, second]))
     alpha = 1 - np.searchsorted(first, cuts, side="right") / first.size
     beta = np.searchsorted(second, cuts, side="right") / second.size

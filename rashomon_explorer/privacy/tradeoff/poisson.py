@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.composition import Composition
+from rashomon_explorer.validation import check_count, check_positive, check_share
 
 # Where a sampled record puts the mean under the first law and under the second, in record norms.
 _PAIRS = {
@@ -73,12 +74,9 @@ class PoissonSampled(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise ValueError(f"sigma must be finite and > 0, got {self.sigma!r}")
-        if not 0 <= self.rate <= 1:
-            raise ValueError(f"rate must be in [0, 1], got {self.rate!r}")
-        if self.steps < 1 or self.steps != int(self.steps):
-            raise ValueError(f"steps must be a whole number >= 1, got {self.steps!r}")
+        check_positive(sigma=self.sigma)
+        check_share(rate=self.rate)
+        check_count(steps=self.steps)
         if self.relation not in _PAIRS:
             raise ValueError(f"relation must be one of {sorted(_PAIRS)}, got {self.relation!r}")
 

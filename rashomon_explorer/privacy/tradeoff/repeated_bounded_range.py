@@ -12,7 +12,7 @@ from scipy.special import betainc
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
-from rashomon_explorer.validation import check_count, check_delta, check_nonnegative
+from rashomon_explorer.validation import check_count, check_delta, check_nonnegative_or_infinite
 
 _WHOLE = 1000  # up to so many draws every test is tried; beyond, only those that may be best
 _BLOCKS = 64
@@ -53,7 +53,7 @@ class RepeatedBoundedRange(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse a width that is negative or NaN, and a count that is none."""
-        check_nonnegative(eta=self.eta)
+        check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:

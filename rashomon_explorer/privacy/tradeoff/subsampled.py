@@ -7,6 +7,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
+from rashomon_explorer.validation import check_share
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,7 @@ class Subsampled(TradeOff):
 
     def __post_init__(self) -> None:
         """Refuse a rate out of range."""
-        if not 0 <= self.rate <= 1:
-            raise ValueError(f"rate must be in [0, 1], got {self.rate!r}")
+        check_share(rate=self.rate)
         object.__setattr__(self, "of", self.of.symmetrised())
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:

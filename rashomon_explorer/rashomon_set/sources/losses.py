@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
+from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 LossRule = Callable[[NDArray[Any], FloatArray], float]
 
@@ -96,8 +97,7 @@ def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
     (0.5, 0.1)
     """
     if psi is not None:
-        if not psi >= 0:
-            raise ValueError(f"psi must be >= 0, got {psi!r}")
+        check_nonnegative_or_infinite(psi=psi)
         return float(psi)
     excess = losses - least
     largest = float(excess.max())

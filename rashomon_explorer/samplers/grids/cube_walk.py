@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import pause
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 IntArray = NDArray[np.int64]
 
@@ -60,12 +61,9 @@ class Mixing:
 
     def __post_init__(self) -> None:
         """Refuse numbers that bound nothing."""
-        for name in ("lipschitz", "edge", "p", "accuracy"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-        if not (math.isfinite(self.error) and self.error >= 0):
-            raise ValueError(f"error must be finite and >= 0, got {self.error!r}")
+        check_positive(lipschitz=self.lipschitz, edge=self.edge, accuracy=self.accuracy)
+        check_count(p=self.p)
+        check_nonnegative(error=self.error)
 
     @property
     def distance(self) -> float:

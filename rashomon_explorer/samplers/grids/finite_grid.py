@@ -17,6 +17,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
 from rashomon_explorer.samplers.traits import Traits
+from rashomon_explorer.validation import check_positive
 
 _PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings a radius: 2 thousand to 36 thousand points
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
@@ -133,8 +134,8 @@ class FiniteGridSampler:
 
     def __post_init__(self) -> None:
         """Refuse settings that make no grid."""
-        if self.spacing is not None and not (math.isfinite(self.spacing) and self.spacing > 0):
-            raise ValueError(f"spacing must be finite and > 0, got {self.spacing!r}")
+        if self.spacing is not None:
+            check_positive(spacing=self.spacing)
         if not 1 <= self.most_points <= MOST_POINTS:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
 

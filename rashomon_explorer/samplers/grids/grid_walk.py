@@ -18,6 +18,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.validation import check_count, check_positive
 
 _EDGE = 2.0  # of the cube around the unit ball, and the ball's diameter
 _STEPS_AT_ONCE = 2**12
@@ -84,12 +85,11 @@ class GridWalkSampler:
 
     def __post_init__(self) -> None:
         """Refuse settings that make no walk."""
-        if not (math.isfinite(self.accuracy) and self.accuracy > 0):
-            raise ValueError(f"accuracy must be finite and > 0, got {self.accuracy!r}")
+        check_positive(accuracy=self.accuracy)
         for name in ("n_steps", "n_chains", "most_steps", "most_cells"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
+            if value is not None:
+                check_count(**{name: value})
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """(η + 2ξ)-DP a draw if the proved number of steps is walked, nothing otherwise."""

@@ -1,9 +1,9 @@
 """What the theorems of shifted interpolation share: preconditions, contraction, wording."""
 
-import math
 from dataclasses import replace
 
 from rashomon_explorer.privacy.guarantee import Guarantee, gdp
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 SOURCE = "of Bok, Su and Altschuler 2024"
 WHOLE_PATH = "every iterate may be shown"
@@ -19,34 +19,9 @@ def shift(*, sensitivity: float, batch_size: float, sigma: float) -> float:
     >>> shift(sensitivity=2.0, batch_size=10, sigma=0.1)
     2.0
     """
-    if not (math.isfinite(sensitivity) and sensitivity >= 0):
-        raise ValueError(f"sensitivity must be finite and >= 0, got {sensitivity!r}")
+    check_nonnegative(sensitivity=sensitivity)
     check_positive(batch_size=batch_size, sigma=sigma)
     return sensitivity / (batch_size * sigma)
-
-
-def check_positive(**values: float) -> None:
-    """Refuse values that are not finite and above 0, by name.
-
-    Examples
-    --------
-    >>> check_positive(diameter=1.0)
-    """
-    for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {value!r}")
-
-
-def check_count(**values: int) -> None:
-    """Refuse values that are not whole numbers from 1 on, by name.
-
-    Examples
-    --------
-    >>> check_count(steps=10)
-    """
-    for name, value in values.items():
-        if not (math.isfinite(value) and value >= 1 and value == int(value)):
-            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
 
 
 def check_batch(batch_size: int, n: int) -> None:

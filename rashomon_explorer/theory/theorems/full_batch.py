@@ -9,12 +9,11 @@ from rashomon_explorer.theory.theorems.common import (
     NO_JUMPS,
     WHOLE_PATH,
     check_convex_step,
-    check_count,
-    check_positive,
     contraction_of,
     shift,
     state,
 )
+from rashomon_explorer.validation import check_count, check_positive
 
 
 def gd_composition(*, sensitivity: float, n: int, sigma: float, steps: int) -> Guarantee:

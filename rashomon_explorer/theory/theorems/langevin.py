@@ -3,13 +3,8 @@
 import math
 
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.theory.theorems.common import (
-    LAST_ONLY,
-    NO_JUMPS,
-    check_convex_step,
-    check_positive,
-    state,
-)
+from rashomon_explorer.theory.theorems.common import LAST_ONLY, NO_JUMPS, check_convex_step, state
+from rashomon_explorer.validation import check_nonnegative, check_positive
 
 _EXACT = "the draw is exact"
 _STRONG = "both energies are strongly convex and smooth"
@@ -77,7 +72,7 @@ def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -
     >>> exponential_mechanism_strongly_convex(sensitivity=0.5, ridge=4.0).mu
     0.25
     """
-    _check_sensitivity(sensitivity)
+    check_nonnegative(sensitivity=sensitivity)
     check_positive(ridge=ridge)
     return state(sensitivity / math.sqrt(ridge), "Corollary 5.2", _STRONG, _EXACT)
 
@@ -117,7 +112,7 @@ def exponential_mechanism_convex(
     >>> exponential_mechanism_convex(lipschitz=0.5, diameter=2.0).mu
     2.0
     """
-    _check_sensitivity(lipschitz, name="lipschitz")
+    check_nonnegative(lipschitz=lipschitz)
     check_positive(diameter=diameter)
     square = 4 * lipschitz * diameter
     body = "energies are convex, smooth and Lipschitz on a body that contains a unit ball"
@@ -132,7 +127,7 @@ def exponential_mechanism_convex(
 
 
 def _stationary(sensitivity: float, ridge: float, smoothness: float, step_size: float) -> float:
-    _check_sensitivity(sensitivity)
+    check_nonnegative(sensitivity=sensitivity)
     check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
     if ridge > smoothness:
         raise ValueError(f"ridge must be at most smoothness = {smoothness!r}, got {ridge!r}")
@@ -142,8 +137,3 @@ def _stationary(sensitivity: float, ridge: float, smoothness: float, step_size: 
             f"step_size must be at most 2/(smoothness + ridge) = {largest:g}, got {step_size!r}"
         )
     return math.sqrt((2 - step_size * ridge) / 2) * sensitivity / math.sqrt(ridge)
-
-
-def _check_sensitivity(value: float, *, name: str = "sensitivity") -> None:
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")

@@ -14,12 +14,11 @@ from rashomon_explorer.theory.theorems.common import (
     WHOLE_PATH,
     check_batch,
     check_convex_step,
-    check_count,
-    check_positive,
     contraction_of,
     shift,
     state,
 )
+from rashomon_explorer.validation import check_count, check_positive
 
 _DRAWN = "batches are drawn without replacement, anew in each step, and never shown"
 

@@ -135,5 +135,5 @@ def test_bad_questions_are_named():
         found.renyi(1.0)
     with pytest.raises(ValueError, match="at least two records"):
         audit.search(lambda rows: rows, audit.discrete, [1], n=2)
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n must be a whole number, at least 1"):
         audit.search(lambda rows: rows, audit.discrete, [1, 2], n=0)

@@ -97,8 +97,11 @@ def test_ten_thousand_draws_are_planned():
     ("call", "message"),
     [
         (lambda: repeated_bounded_range(-0.1, 3), r"eta must be >= 0, got -0\.1"),
-        (lambda: repeated_bounded_range(0.1, 0), "k must be a whole number >= 1, got 0"),
-        (lambda: repeated_bounded_range(0.1, 2.5), r"k must be a whole number >= 1, got 2\.5"),
+        (lambda: repeated_bounded_range(0.1, 0), "k must be a whole number, at least 1, got 0"),
+        (
+            lambda: repeated_bounded_range(0.1, 2.5),
+            r"k must be a whole number, at least 1, got 2\.5",
+        ),
         (
             lambda: affordable_repeated_eta(0.0, 1e-6, 3),
             r"epsilon must be finite and > 0, got 0\.0",
