@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.loss_masses import LossMasses
 
 Part = tuple[TradeOff, int]
 
@@ -111,25 +111,23 @@ class _Losses:
 
     @classmethod
     def of(cls, parts: tuple[Part, ...], grid: float | None) -> "_Losses":
-        pmf = _pmf_module()
         tops = [_largest_loss(curve, count) for curve, count in parts]
         spacing = grid or _spacing(parts, max(tops))
         total, error = None, 0.0
         for (curve, count), top in zip(parts, tops, strict=True):
             half = max(1, math.ceil(top / spacing))
             epsilon = np.arange(-half, half + 1) * spacing
-            one = pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-                spacing, -half, half, np.minimum.accumulate(np.asarray(curve.delta(epsilon)))
-            ).to_dense_pmf()
-            many = one if count == 1 else one.self_compose(count, _TAIL)
-            error += _rounding(one._probs, many.size, count)
+            profile = np.minimum.accumulate(np.asarray(curve.delta(epsilon)))
+            one = LossMasses.above(profile, spacing)
+            many = one.repeated(count, _TAIL)
+            error += _rounding(one.probs, len(many.probs), count)
             if total is not None:
-                error += _joined(total._probs, many._probs)
-                many = total.compose(many, _TAIL)
+                error += _joined(total.probs, many.probs)
+                many = total.joined(many, _TAIL)
             total = many
         assert total is not None
-        probs = np.maximum(total._probs, 0.0)
-        losses = (total._lower_loss + np.arange(len(probs))) * spacing
+        probs = np.maximum(total.probs, 0.0)
+        losses = (total.first + np.arange(len(probs))) * spacing
         kept = losses > 0
         probs, losses = probs[kept], losses[kept]
         upper, lower = (
@@ -138,7 +136,7 @@ class _Losses:
         # Tails, then the rounding of each profile and of the two sums over all losses.
         error += 2 * _TAIL * len(parts) + 1e-15 * sum(count for _, count in parts)
         error += 5e-16 * len(losses)
-        return cls(losses, upper, lower, float(total._infinity_mass), spacing, error)
+        return cls(losses, upper, lower, total.infinite, spacing, error)
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """E max(0, 1 − e^(ε − loss)) over all losses, the infinite one included."""
@@ -241,14 +239,3 @@ def _joined(one: FloatArray, other: FloatArray) -> float:
     size = len(one) + len(other)
     heights = float(np.linalg.norm(one) * np.linalg.norm(other))
     return 3 * _UNIT * math.log2(size) * size * heights
-
-
-def _pmf_module() -> ModuleType:
-    try:
-        from dp_accounting.pld import pld_pmf
-    except ImportError as missing:
-        raise ImportError(
-            "this composition has no closed form and needs dp-accounting: "
-            'pip install "rashomon-explorer[accounting]"'
-        ) from missing
-    return pld_pmf

@@ -1,0 +1,47 @@
+"""Where a condition turns, by halving: what is returned is an end at which it was seen to hold."""
+
+from collections.abc import Callable
+
+
+def bisect(
+    holds: Callable[[float], bool],
+    good: float,
+    bad: float,
+    *,
+    halvings: int,
+    width: float = 0.0,
+) -> float:
+    """Number next to where a condition turns, on the side of ``good``.
+
+    Rounding and a condition that turns more than once cannot hurt: the number is ``good`` itself,
+    or one at which the condition was tried and held.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition of a number.
+    good, bad : float
+        Ends where it holds and where it does not, in either order; neither is tried.
+    halvings : int
+        Most numbers that are tried.
+    width : float, default=0.0
+        Ends as near as this are near enough.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> root = bisect(lambda x: x * x <= 2, 0.0, 2.0, halvings=60)
+    >>> root, root * root <= 2
+    (1.414213562373095, True)
+    >>> bisect(lambda x: x * x >= 2, 2.0, 0.0, halvings=60)
+    1.4142135623730951
+    """
+    for _ in range(halvings):
+        if abs(good - bad) <= width:
+            break
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
