@@ -11,7 +11,7 @@ def bisect(
     halvings: int,
     width: float = 0.0,
 ) -> float:
-    """Number next to where a condition turns, on the side of ``good``.
+    """Return the number next to where a condition turns, on the side of ``good``.
 
     Rounding and a condition that turns more than once cannot hurt: the number is ``good`` itself,
     or one at which the condition was tried and held.

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"array_types", "feature_groups", "shown", "validation", "rounding"},
+    {"array_types", "feature_groups", "shown", "validation", "rounding", "search"},
     {
         "exceptions",
         "assets",

@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 
 from rashomon_explorer.domains import Ball, Box, Intersection, L1Ball, Simplex
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses import ALL_LOSSES, get_loss
+from rashomon_explorer.losses import LOSSES, get_loss
 from rashomon_explorer.minimum import Objective, minimise
 from rashomon_explorer.minimum.kinked import certify
 from rashomon_explorer.problem import Problem
@@ -74,7 +74,7 @@ def by_slsqp(problem):
     return found.fun
 
 
-@pytest.mark.parametrize("loss", sorted(set(ALL_LOSSES) - set(KINKED)))
+@pytest.mark.parametrize("loss", sorted(set(LOSSES) - set(KINKED)))
 @pytest.mark.parametrize("domain", [name for name in DOMAINS if name != "l1_ball"])
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 def test_smooth_minima_agree_with_a_general_solver(loss, domain, ridge):
@@ -136,7 +136,7 @@ def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
         assert found.value - found.gap <= problem.minimum.value + 1e-12
 
 
-@pytest.mark.parametrize("loss", sorted(ALL_LOSSES))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("domain", DOMAINS)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -162,7 +162,7 @@ def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(
         assert not minimum.on_boundary
 
 
-@pytest.mark.parametrize("loss", sorted(ALL_LOSSES))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_collinear_and_constant_columns_are_no_obstacle(loss):
     problem = make_problem(loss, "l1_ball")
     rows = np.column_stack([np.ones(50), np.ones(50), np.zeros(50)]) / 3

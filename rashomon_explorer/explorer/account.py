@@ -9,6 +9,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
 from rashomon_explorer.privacy.totals import ROUNDING, Totals
+from rashomon_explorer.search import bisect
 
 _HALVINGS = 40
 
@@ -71,14 +72,14 @@ class Account:
 
         It is the ε to set: what such draws cost by themselves, at the plan's δ.
         """
-        low, high = 0.0, plan.eta
-        if not math.isfinite(high):
+        if not math.isfinite(plan.eta):
             return 0.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            one = price(middle, plan.n_draws, ledger=True)
-            low, high = (middle, high) if self.affords(one) else (low, middle)
-        return price(low, plan.n_draws, ledger=True).epsilon(plan.delta)
+
+        def priced(eta: float) -> Guarantee:
+            return price(eta, plan.n_draws, ledger=True)
+
+        most = bisect(lambda eta: self.affords(priced(eta)), 0.0, plan.eta, halvings=_HALVINGS)
+        return priced(most).epsilon(plan.delta)
 
     def affords(self, guarantee: Guarantee) -> bool:
         """Return whether the budget allows `guarantee`, up to rounding."""

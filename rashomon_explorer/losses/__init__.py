@@ -1,7 +1,4 @@
-"""Losses of linear models: one file each, found by name in ``ALL_LOSSES``.
-
-``LOSSES`` are those that the estimators and the explorer offer.
-"""
+"""Losses of linear models: one file each, found by name in ``LOSSES``."""
 
 from collections.abc import Callable
 
@@ -15,9 +12,9 @@ from rashomon_explorer.losses.smoothed_hinge import SmoothedHingeLoss
 from rashomon_explorer.losses.softmax import SoftmaxLoss
 from rashomon_explorer.losses.squared import SquaredLoss
 
-LOSSES: dict[str, Callable[[], Loss]] = {"logistic": LogisticLoss, "squared": SquaredLoss}
-ALL_LOSSES: dict[str, Callable[[], Loss]] = {
-    **LOSSES,
+LOSSES: dict[str, Callable[[], Loss]] = {
+    "logistic": LogisticLoss,
+    "squared": SquaredLoss,
     "hinge": HingeLoss,
     "smoothed_hinge": SmoothedHingeLoss,
     "absolute": AbsoluteLoss,
@@ -34,7 +31,7 @@ def get_loss(loss: str | Loss) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        A key of ``ALL_LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
+        A key of ``LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
 
     Returns
     -------
@@ -50,10 +47,10 @@ def get_loss(loss: str | Loss) -> Loss:
     >>> get_loss("logistic").task
     'classification'
     """
-    if isinstance(loss, str) and loss in ALL_LOSSES:
-        return ALL_LOSSES[loss]()
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
     if isinstance(loss, str) or not hasattr(loss, "empirical"):
-        raise ValueError(f"loss must be one of {sorted(ALL_LOSSES)} or a Loss, got {loss!r}")
+        raise ValueError(f"loss must be one of {sorted(LOSSES)} or a Loss, got {loss!r}")
     return loss
 
 
@@ -80,7 +77,6 @@ def loss_of_zeros(loss: Loss) -> float:
 
 
 __all__ = [
-    "ALL_LOSSES",
     "LOSSES",
     "AbsoluteLoss",
     "EmpiricalLoss",

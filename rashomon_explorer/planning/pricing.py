@@ -14,6 +14,7 @@ from rashomon_explorer.planning.certificates import (
 from rashomon_explorer.privacy.composition import affordable_repeated_eta, repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_delta, check_positive
 
 _MOST_DRAWS = 1_000_000
@@ -90,10 +91,7 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     high = 2 * epsilon
     while total(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
         high *= 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if total(middle) <= epsilon else (low, middle)
-    return low
+    return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80)
 
 
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite, check_positive
 
 # Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
@@ -101,10 +102,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
-    low, high = 0.0, 1.0
+    high = 1.0
     while zcdp_epsilon(high, delta) <= epsilon:
         high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if zcdp_epsilon(middle, delta) <= epsilon else (low, middle)
-    return low
+    return bisect(lambda rho: zcdp_epsilon(rho, delta) <= epsilon, 0.0, high, halvings=100)

@@ -15,6 +15,7 @@ from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.validation import check_count
 
 _WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
 _GAIN = 0.6  # power of the step count by which adaptation fades: sums up, squares do not
@@ -69,10 +70,11 @@ class MalaSampler:
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""
-        for name, least in (("n_chains", 1), ("warm_up", 0), ("thin", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        check_count(n_chains=self.n_chains)
+        if self.thin is not None:
+            check_count(thin=self.thin)
+        if self.warm_up is not None and self.warm_up < 0:
+            raise ValueError(f"warm_up must be at least 0, got {self.warm_up!r}")
 
     @classmethod
     def for_plan(

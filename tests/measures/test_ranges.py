@@ -9,7 +9,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.domains import Ball, Box, Intersection, L1Ball, Simplex
 from rashomon_explorer.losses import (
-    ALL_LOSSES,
+    LOSSES,
     SmoothedHingeLoss,
     SoftmaxLoss,
     SquaredLoss,
@@ -40,7 +40,7 @@ DOMAINS = {
     "simplex": Simplex(1.2),
     "intersection": Intersection(Box((-0.5, -1.0), (1.0, 1.5)), Ball(1.2)),
 }
-SCALAR = sorted(set(ALL_LOSSES) - {"softmax"})
+SCALAR = sorted(set(LOSSES) - {"softmax"})
 KINKED = {"hinge", "absolute"}
 DIRECTIONS = np.array([[1.0, 0.0], [-0.4, 1.3]])
 

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
-from rashomon_explorer.losses import ALL_LOSSES, SquaredLoss, loss_of_zeros
+from rashomon_explorer.losses import LOSSES, SquaredLoss, loss_of_zeros
 from rashomon_explorer.planning import plan, plan_options, plan_path
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -71,13 +71,13 @@ def test_a_path_that_promises_no_more_than_zeros_says_so():
         plan_path(100, **ROWS, epsilon=1.0)
 
 
-@pytest.mark.parametrize("name", sorted(ALL_LOSSES))
+@pytest.mark.parametrize("name", sorted(LOSSES))
 def test_the_loss_of_zeros_by_hand(name):
     by_hand = {"logistic": math.log(2), "squared": 0.5, "hinge": 1.0, "absolute": 1.0}
-    classes = ALL_LOSSES[name]().outputs + 1
+    classes = LOSSES[name]().outputs + 1
     known = {**by_hand, "softmax": math.log(classes)}
     if name in known:
-        assert loss_of_zeros(ALL_LOSSES[name]()) == pytest.approx(known[name])
+        assert loss_of_zeros(LOSSES[name]()) == pytest.approx(known[name])
     assert loss_of_zeros(SquaredLoss(target_bound=2.0)) == pytest.approx(2.0)
 
 

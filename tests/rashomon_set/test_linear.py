@@ -15,7 +15,7 @@ from scipy.special import expit, softmax
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.losses import ALL_LOSSES
+from rashomon_explorer.losses import LOSSES
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, bounded_range, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -133,7 +133,7 @@ def test_regression_scores_are_mapped_to_the_targets() -> None:
 )
 def test_every_link_of_a_loss_has_its_task(link: str, task: str) -> None:
     assert make(link=link).task == make(link=link).release().task == task
-    assert {make_loss().link for make_loss in ALL_LOSSES.values()} <= {
+    assert {make_loss().link for make_loss in LOSSES.values()} <= {
         *("logistic", "sign", "softmax", "identity")
     }
     assert make(link=link).n_classes == (0 if task == "regression" else 2)

@@ -6,14 +6,15 @@ import traitlets
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.losses import LOSSES
+from rashomon_explorer.losses import get_loss
 
 _MAIN = ("psi", "epsilon", "n_draws")
 _MORE = ("radius", "ridge", "delta")
+_FITTED = ("logistic", "squared")
 
 
 def losses_for(task: str) -> tuple[str, ...]:
-    """Name the losses of a task.
+    """Name the losses of a task that the estimators fit.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def losses_for(task: str) -> tuple[str, ...]:
     >>> losses_for("classification")
     ('logistic',)
     """
-    return tuple(name for name, make in LOSSES.items() if make().task == task)
+    return tuple(name for name in _FITTED if get_loss(name).task == task)
 
 
 def dials() -> dict[str, Dial]:

@@ -16,6 +16,7 @@ from rashomon_explorer.losses import ExcessBound, Loss
 from rashomon_explorer.measures.ranges.reach import EllipsoidReach
 from rashomon_explorer.minimum import Minimum, Objective
 from rashomon_explorer.minimum.objective import Place, step_towards
+from rashomon_explorer.search import bisect
 
 _MOST_STEPS = 100
 _FURTHEST = 1e12
@@ -224,10 +225,7 @@ class _Certified:
                     f"no bounded set of models is known to hold all within psi={psi:g} of the "
                     "minimum: lower psi, or fit with a stronger penalty"
                 )
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._excess(middle) <= psi else (low, middle)
-        return high
+        return bisect(lambda radius: not self._excess(radius) <= psi, high, low, halvings=80)
 
     def _excess(self, radius: float) -> float:
         return float(self.bound.radial(np.array([radius]))[0]) - self.pull * radius

@@ -21,6 +21,7 @@ from rashomon_explorer.measures.reliance.switched_logistic import SwitchedLogist
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.search import bisect
 
 _ROUNDING = 1e-12
 _GAP = 1e-9  # duality gap of one convex programme, in nats
@@ -185,11 +186,11 @@ class LogisticClass:
                 return 1.0  # no loss is negative
             if high > _FAR:  # the tangent below e_orig falls under 0 within the outer set
                 return np.inf
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            closed = best.greatest(self._outer, sign, 1 + sign * middle) <= 0
-            low, high = (low, middle) if closed else (middle, high)
-        return high
+
+        def closed(t: float) -> bool:
+            return best.greatest(self._outer, sign, 1 + sign * t) <= 0
+
+        return bisect(closed, high, low, halvings=_HALVINGS)
 
     def _ways(self, theta: FloatArray) -> list["_Touching"]:
         best = self.problem.minimum.theta

@@ -12,9 +12,11 @@ from rashomon_explorer.measures.reliance.inside import climbed, pulled_inside
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.quadratic import Quadratic, SquareMoments
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.search import bisect
 
 _ROUNDING = 1e-12  # of the loss of the zero model: sums of n terms are right to 1e-15 of it
 _CLOSED = 1e-8
+_HALVINGS = 200  # more than any width of doubles takes
 _STEPS = 40
 
 
@@ -137,9 +139,10 @@ class SquareClass:
         """Least t found with a certified max (sign·rise − t·e_orig) ≤ 0."""
         over = -self._least(sign, attained).bound + self._pad
         # e_orig ≥ floor: raising t by over/floor takes at least ``over`` off the maximum.
-        low, high = attained, attained + max(0.0, over) / self.floor
-        while high - low > _CLOSED * (1 + abs(attained)):
-            middle = (low + high) / 2
-            closed = -self._least(sign, middle).bound + self._pad <= 0
-            low, high = (low, middle) if closed else (middle, high)
-        return high
+        high = attained + max(0.0, over) / self.floor
+
+        def closed(t: float) -> bool:
+            return -self._least(sign, t).bound + self._pad <= 0
+
+        near = _CLOSED * (1 + abs(attained))
+        return bisect(closed, high, attained, halvings=_HALVINGS, width=near)

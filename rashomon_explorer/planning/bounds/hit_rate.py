@@ -2,6 +2,7 @@
 
 import math
 
+from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_inner_share
 
 
@@ -123,14 +124,10 @@ def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
     check_inner_share(hit_rate=hit_rate)
-    low = 0.0
     high = p / (1 - hit_rate)  # 1 − p/x is a lower bound of the promise
     while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short
         high *= 1 + 1e-12
-    for _ in range(100):
-        middle = (low + high) / 2
-        enough = guaranteed_hit_rate(p, middle, 1.0) >= hit_rate
-        low, high = (low, middle) if enough else (middle, high)
+    high = bisect(lambda x: guaranteed_hit_rate(p, x, 1.0) >= hit_rate, high, 0.0, halvings=100)
     beta = high / psi
     while guaranteed_hit_rate(p, beta, psi) < hit_rate:
         beta = math.nextafter(beta, math.inf)

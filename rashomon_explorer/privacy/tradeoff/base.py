@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_delta
 
 _NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
@@ -70,10 +71,7 @@ class TradeOff(ABC):
             low, high = high, 2 * high
             if high > 1e9:
                 return math.inf
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high
+        return bisect(lambda epsilon: bool(self.delta(epsilon) <= delta), high, low, halvings=80)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below.

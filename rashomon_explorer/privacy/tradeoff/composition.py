@@ -13,6 +13,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
 from rashomon_explorer.privacy.tradeoff.loss_masses import LossMasses
+from rashomon_explorer.search import bisect
 
 Part = tuple[TradeOff, int]
 
@@ -127,7 +128,7 @@ class _Losses:
             total = many
         assert total is not None
         probs = np.maximum(total.probs, 0.0)
-        losses = (total.first + np.arange(len(probs))) * spacing
+        losses: FloatArray = (total.first + np.arange(len(probs), dtype=float)) * spacing
         kept = losses > 0
         probs, losses = probs[kept], losses[kept]
         upper, lower = (
@@ -208,10 +209,7 @@ def _top(curve: TradeOff, count: int) -> float:
     low, top = 0.0, 1.0
     while float(curve.delta(top)) > enough:
         low, top = top, 2 * top
-    for _ in range(20):
-        middle = (low + top) / 2
-        low, top = (low, middle) if curve.delta(middle) <= enough else (middle, top)
-    return top
+    return bisect(lambda loss: bool(curve.delta(loss) <= enough), top, low, halvings=20)
 
 
 def _spacing(parts: tuple[Part, ...], top: float) -> float:

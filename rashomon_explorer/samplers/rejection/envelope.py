@@ -7,6 +7,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import ExcessBound
 from rashomon_explorer.samplers.rejection.tangent import Tangent
+from rashomon_explorer.search import bisect
 from rashomon_explorer.target import GibbsTarget
 
 _FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
@@ -127,12 +128,11 @@ class Envelope:
 
     def outer_radius(self, psi: float) -> float:
         """Radius, at the least pad, beyond which no model has an excess of ``psi`` or less."""
-        low, high = 0.0, self.furthest(self.least_pad)
-        for _ in range(60):
-            middle = (low + high) / 2
-            inside = float(self.radial(np.array([middle]), self.least_pad)[0]) <= psi
-            low, high = (middle, high) if inside else (low, middle)
-        return high
+
+        def outside(radius: float) -> bool:
+            return not float(self.radial(np.array([radius]), self.least_pad)[0]) <= psi
+
+        return bisect(outside, self.furthest(self.least_pad), 0.0, halvings=60)
 
     def _linear(self, theta: FloatArray, h: FloatArray) -> FloatArray:
         """½λ(R² − ‖θ − c‖²) + pull·h (K,), which no row is needed for."""

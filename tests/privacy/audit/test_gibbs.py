@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer.losses import ALL_LOSSES, SoftmaxLoss
+from rashomon_explorer.losses import LOSSES, SoftmaxLoss
 from rashomon_explorer.planning import plan
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem import Problem
@@ -41,7 +41,7 @@ POINTS = np.linspace(-1, 1, 1001)[None, :]
 
 
 def test_every_loss_has_records():
-    assert set(RECORDS) == set(ALL_LOSSES)
+    assert set(RECORDS) == set(LOSSES)
 
 
 def problem_of(records, loss, radius, **settings):
