@@ -149,7 +149,7 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
         (lambda: enough_draws("score_variance", [[0.0], [2.0]]), "so that the terms are bounded"),
         (lambda: enough_draws("disagreement", [[0]] * 4, half_width=0), "half_width must be"),
-        (lambda: enough_draws("disagreement", [[0]] * 4, level=1.0), "level must be between"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, level=1.0), "level must be in"),
         (lambda: ConfidenceSequence(bounds=(1, 0)), "bounds must be finite and increasing"),
         (lambda: ConfidenceSequence().update([0.1, 1.1]), r"terms must be numbers in \[0, 1\]"),
         (lambda: ConfidenceSequence().update(math.nan), "terms must be numbers"),

@@ -134,7 +134,7 @@ def test_it_composes_and_comes_back_from_plain_values():
     [
         ({"sigma": 0.0}, "sigma must be finite and > 0"),
         ({"rate": 1.5}, r"rate must be in \[0, 1\]"),
-        ({"steps": 0}, "steps must be a whole number >= 1"),
+        ({"steps": 0}, "steps must be a whole number, at least 1"),
         ({"relation": "zero_out"}, "relation must be one of"),
     ],
 )

@@ -171,7 +171,7 @@ def test_the_ends_and_the_way_through_json():
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, True])
 def test_what_is_no_count_is_refused(count):
-    with pytest.raises(ValueError, match="count must be a whole number >= 1, got"):
+    with pytest.raises(ValueError, match="count must be a whole number, at least 1, got"):
         RepeatedBoundedRange(0.5, count)
     with pytest.raises(ValueError, match="eta must be >= 0, got nan"):
         RepeatedBoundedRange(math.nan, 2)
