@@ -139,6 +139,16 @@ def test_imports_run_one_way(path: Path) -> None:
     assert _arrows_back(path.read_text(encoding="utf-8"), room, package) == []
 
 
+def test_nothing_of_the_product_imports_what_is_kept_to_compare_with() -> None:
+    asking = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in _modules()
+        for module in _imported_modules(path.read_text(encoding="utf-8"), PACKAGE.name)
+        if _room(module) == "theory"
+    }
+    assert asking == {"theory"}
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     sources = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")

@@ -34,9 +34,9 @@ def test_figures_follow_a_theme_that_changes_under_them(page: Page) -> None:
     ink = "document.querySelector('.rx-plot-area')._fullLayout.font.color"
     light = page.run(ink)
     page.browser.execute_script("document.body.dataset.jpThemeLight = 'false'")
-    page.wait(lambda: page.run(ink) != light, "light ink")
+    page.wait(lambda: page.run(ink) != light, "ink for a dark page")
     page.browser.execute_script("document.body.dataset.jpThemeLight = 'true'")
-    page.wait(lambda: page.run(ink) == light, "dark ink again")
+    page.wait(lambda: page.run(ink) == light, "ink for a light page again")
 
 
 def test_nothing_scrolls_sideways_on_a_phone(page: Page) -> None:

@@ -20,10 +20,9 @@ export default {
       el.append(region);
     };
     const ask = () => {
-      if (asked === null) {
-        asked = performance.now();
-        model.send({ kind: "alive?" });
-      }
+      // Asked again although no answer came: a question may have been lost with its connection.
+      asked ??= performance.now();
+      model.send({ kind: "alive?" });
       show();
     };
     const answered = () => {
