@@ -22,8 +22,8 @@ export default {
     const ask = () => {
       // Asked again although no answer came: a question may have been lost with its connection.
       asked ??= performance.now();
+      show(); // first: where the program has ended for good, there is no way left to ask
       model.send({ kind: "alive?" });
-      show();
     };
     const answered = () => {
       asked = null;
