@@ -8,23 +8,8 @@ _PACKAGE = Path(__file__).resolve().parent
 def asset_path(name: str) -> Path:
     """Path of a shipped file or folder, such as ``"datasets/catalog.toml"`` or ``"apps"``.
 
-    Parameters
-    ----------
-    name : str
-        Path relative to the top of the repository.
+    From the wheel's ``_assets`` folder, or from the checkout of an editable install.
 
-    Returns
-    -------
-    pathlib.Path
-        The file in the wheel's ``_assets`` folder, or in the checkout of an editable install.
-
-    Raises
-    ------
-    FileNotFoundError
-        If neither place has it.
-
-    Examples
-    --------
     >>> asset_path("datasets/catalog.toml").name
     'catalog.toml'
     """

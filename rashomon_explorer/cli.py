@@ -24,18 +24,7 @@ _STATES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the command's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit status: 0 when it did what was asked, 1 otherwise.
-    """
+    """Run the command."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)

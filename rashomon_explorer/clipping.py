@@ -12,22 +12,13 @@ WORTH_A_WORD = 0.01
 def warn_if_clipped(share: float, what: str, remedy: str) -> None:
     """Tell the curator that more than one value in a hundred was moved into its declared range.
 
-    Parameters
-    ----------
-    share : float
-        Share that was moved. It is read from private rows, and is not in the message.
-    what : str
-        What was moved, and past which bound: ``"rows are longer than row_norm=1"``.
-    remedy : str
-        What to do, as a sentence.
+    ``share`` is read from private rows and is not in the message.
 
     Warns
     -----
     RowsClippedWarning
         If ``share`` is above 0.01.
 
-    Examples
-    --------
     >>> warn_if_clipped(0.01, "rows are longer than row_norm=1", "Scale the features first.")
     """
     if share > WORTH_A_WORD:

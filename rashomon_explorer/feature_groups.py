@@ -9,17 +9,6 @@ FeatureGroups = Mapping[str, tuple[str, ...]]
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Find the groups that the names of columns tell of: two or more ``"name=level"``.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns, without the intercept.
-
-    Returns
-    -------
-    dict of str to tuple of str
-
-    Examples
-    --------
     >>> groups_by_name(["age", "home=own", "home=rent", "x=1"])
     {'home': ('home=own', 'home=rent')}
     """
@@ -36,24 +25,6 @@ def checked_groups(
 ) -> dict[str, tuple[str, ...]]:
     """Check that groups are made of columns that there are, each in one group at most.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of str
-    names : sequence of str
-        Columns, without the intercept.
-
-    Returns
-    -------
-    dict of str to tuple of str
-
-    Raises
-    ------
-    ValueError
-        If a column is unknown or in two groups, a group is empty, or has the name of a column that
-        is not its own.
-
-    Examples
-    --------
     >>> checked_groups({"home": ["own", "rent"]}, ["age", "own", "rent"])
     {'home': ('own', 'rent')}
     """

@@ -58,15 +58,8 @@ def remember(data: Any, leak: str) -> None:
     Tables made by declared settings alone are remembered too, once there is another to confuse
     them with: a column of 0 and 1 is scaled to the same numbers by either.
 
-    Parameters
-    ----------
-    data : array or DataFrame of shape (n, p)
-        What holds no numbers is passed over.
-    leak : str
-        What was learnt, in words; empty for nothing.
+    ``leak`` is what was learnt, empty for nothing; what holds no numbers is passed over.
 
-    Examples
-    --------
     >>> table = np.random.default_rng(7).normal(size=(50, 2))
     >>> remember(table, "bounds were learnt")
     >>> recall(np.column_stack([np.zeros(9), table[3:12, 1].astype(np.float32)]))
@@ -84,14 +77,7 @@ def remember(data: Any, leak: str) -> None:
 def recall(data: Any) -> str:
     """Read what was learnt for a table that holds a remembered column, or rows of one.
 
-    Parameters
-    ----------
-    data : array or DataFrame of shape (n, p)
-
-    Returns
-    -------
-    str
-        All reasons, each once; empty if there is none.
+    All reasons, each once; empty if there is none.
     """
     table = _bits(data) if _LEARNT else None
     if table is None:

@@ -53,20 +53,9 @@ class LeakyArray(np.ndarray):
 def mark(data: Any, leak: str) -> Any:
     """Write on an array or a pandas object that ``leak`` was learnt from rows.
 
-    Parameters
-    ----------
-    data : array, DataFrame or Series
-        A pandas object is marked in place. What can hold no mark, such as a list, a sparse matrix
-        or a frame of polars, is returned as it is.
-    leak : str
-        What was learnt, in words; nothing is done for an empty one.
+    A pandas object is marked in place. What can hold no mark, such as a list, a sparse matrix or a
+    frame of polars, is returned as it is; so is all, for an empty ``leak``.
 
-    Returns
-    -------
-    The marked data.
-
-    Examples
-    --------
     >>> rows = mark(np.eye(2), "bounds were learnt")
     >>> leak_of(np.vstack([np.zeros(2), rows[:1]])), leak_of(np.eye(2))
     ('bounds were learnt', '')
@@ -84,15 +73,7 @@ def mark(data: Any, leak: str) -> Any:
 def leak_of(*data: Any) -> str:
     """Read what was learnt without paying for it, as far as any of the data remembers.
 
-    Parameters
-    ----------
-    *data : array, DataFrame or Series
-        Marked or not.
-
-    Returns
-    -------
-    str
-        All reasons, each once; empty if there is none.
+    All reasons, each once; empty if there is none.
     """
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))

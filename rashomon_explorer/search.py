@@ -16,23 +16,9 @@ def bisect(
     Rounding and a condition that turns more than once cannot hurt: the number is ``good`` itself,
     or one at which the condition was tried and held.
 
-    Parameters
-    ----------
-    holds : callable
-        The condition of a number.
-    good, bad : float
-        Ends where it holds and where it does not, in either order; neither is tried.
-    halvings : int
-        Most numbers that are tried.
-    width : float, default=0.0
-        Ends as near as this are near enough.
+    ``good`` and ``bad`` are where it holds and where it does not, in either order; neither is
+    tried. At most ``halvings`` numbers are, and ends within ``width`` are near enough.
 
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> root = bisect(lambda x: x * x <= 2, 0.0, 2.0, halvings=60)
     >>> root, root * root <= 2
     (1.414213562373095, True)

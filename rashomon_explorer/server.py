@@ -42,15 +42,7 @@ class RunningInterpreter(KernelSpecManager):
 
 
 class Dashboard(Voila):
-    """Voilà serving ``explorer.ipynb`` at ``/``, configured by the ``voila.json`` beside it.
-
-    Parameters
-    ----------
-    browse : bool
-        Open the page in the user's browser once the server answers.
-    **traits
-        Traits of `voila.app.Voila`, such as ``port`` and ``port_retries``.
-    """
+    """Voilà serving ``explorer.ipynb`` at ``/``, configured by the ``voila.json`` beside it."""
 
     # A voila.json that cannot be read would start a server without its security headers.
     raise_config_file_errors = True
@@ -103,16 +95,8 @@ class Dashboard(Voila):
 def serve(*, port: int, port_retries: int, browse: bool, home: Path) -> None:
     """Start the dashboard on 127.0.0.1 and serve until Ctrl-C.
 
-    Parameters
-    ----------
-    port : int
-        First port to try.
-    port_retries : int
-        How many more ports to try when that one is taken.
-    browse : bool
-        Open the page in the user's browser once the server answers.
-    home : pathlib.Path
-        Where the dashboard keeps what it writes, such as ledgers.
+    ``port_retries`` more ports are tried when ``port`` is taken; ``home`` is where the dashboard
+    keeps what it writes, such as ledgers.
     """
     # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
     logging.getLogger("tornado").setLevel(logging.ERROR)

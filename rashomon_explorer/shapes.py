@@ -6,19 +6,9 @@ from typing import Any
 def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
     """Shape that data state, or that lists have by their lengths.
 
-    Parameters
-    ----------
-    data : array-like
-    dimensions : int
-        How deep lists are measured: 1 looks at the list's length alone, 2 at its first row's too.
+    None for data that would have to be converted, and so read, to be measured. ``dimensions=1``
+    looks at a list's length alone, 2 at its first row's too.
 
-    Returns
-    -------
-    tuple of int, or None
-        None for data that would have to be converted, and so read, to be measured.
-
-    Examples
-    --------
     >>> public_shape([[0.1, 0.2]] * 3, 2), public_shape(["HIV", "none"], 1), public_shape("HIV", 1)
     ((3, 2), (2,), None)
     """

@@ -41,18 +41,6 @@ class Shown:
 def as_text(title: str, facts: Iterable[Fact]) -> str:
     """Write a title and a line a fact, the values one below the other.
 
-    Parameters
-    ----------
-    title : str
-    facts : iterable of (str, str)
-        Name and value.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> print(as_text("Plan", [("price", "ε = 4"), ("β", "1,600")]))
     Plan
       price  ε = 4
@@ -66,17 +54,6 @@ def as_text(title: str, facts: Iterable[Fact]) -> str:
 def as_html(title: str, facts: Iterable[Fact]) -> str:
     """Write the same as a table; whatever markup is in it stays text.
 
-    Parameters
-    ----------
-    title : str
-    facts : iterable of (str, str)
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> as_html("<b>", [])
     '<table><caption style="text-align:left">&lt;b&gt;</caption></table>'
     """

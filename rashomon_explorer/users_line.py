@@ -19,13 +19,8 @@ _INSIDE = (
 def users_line() -> int:
     """``stacklevel`` with which a warning names the line that called the package.
 
-    Returns
-    -------
-    int
-        For a ``warnings.warn`` in the function that asks.
+    For a ``warnings.warn`` in the function that asks.
 
-    Examples
-    --------
     >>> users_line()
     1
     """

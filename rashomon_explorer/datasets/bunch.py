@@ -39,37 +39,14 @@ def make_bunch(
 ) -> Bunch:
     """Check a raw table against its declaration and encode it.
 
-    Parameters
-    ----------
-    frame : DataFrame, shape (n_rows, n_columns)
-        Raw columns, target and sensitive ones among them.
-    declared : Declaration
-        Public facts; numeric values outside the declared bounds are clipped into them.
-    name, description, source : str
-        Who the data set is; ``description`` opens ``DESCR``.
-    bounds_learnt : bool, default=False
-        Whether some bounds were read off the rows, which voids every privacy guarantee.
-    place : callable, default=row_place
-        Names a row in messages.
-
-    Returns
-    -------
-    sklearn.utils.Bunch
-        Fields ``name, X, y, sensitive, bounds, bounds_learnt, target_bounds, task, classes,
-        feature_names, feature_groups, DESCR, source``; ``classes`` is None for regression.
-
-    Raises
-    ------
-    DataError
-        Naming the column or row that is wrong and what to do.
+    ``bounds_learnt`` says that some bounds were read off the rows, which voids every guarantee;
+    ``place`` names a row in messages. ``classes`` is None for a regression.
 
     Warns
     -----
     RowsClippedWarning
         If more than 1 % of a column's values are outside its declared range (curator).
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
     >>> declared = Declaration(target="repaid", bounds={"age": (18, 90)})

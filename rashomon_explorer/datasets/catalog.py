@@ -15,69 +15,33 @@ from rashomon_explorer.exceptions import DataError
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One data set as ``datasets/catalog.toml`` describes it.
+    """One data set as ``datasets/catalog.toml`` describes it."""
 
-    Parameters
-    ----------
-    name : str
-        The entry's key.
-    loader : str
-        Kind of loader, a key of :data:`rashomon_explorer.datasets.LOADERS`.
-    task : {"classification", "regression"}
-    target : str
-        Column to predict.
-    rows, features : int
-        Size of the table after encoding.
-    description : str
-        One line.
-    source, licence : str
-        Where it comes from and on what terms.
-    details : str
-        Longer text for ``DESCR``.
-    sensitive : tuple of str
-        Columns kept away from the models.
-    positive : object
-        Class coded 1 unless the caller chooses another.
-    bounds : mapping
-        Declared range of every numeric feature.
-    bounds_of_every_feature : (float, float) or None
-        One range for all features, in place of ``bounds``.
-    categories : mapping
-        Declared levels of every categorical column.
-    target_bounds : (float, float) or None
-        Declared range of a regression target.
-    options : mapping
-        Settings of the loader.
-    """
-
-    name: str
-    loader: str
+    name: str  # the entry's key
+    loader: str  # kind of loader, a key of :data:`rashomon_explorer.datasets.LOADERS`
     task: str
-    target: str
+    target: str  # column to predict
+    # rows, features: size of the table after encoding
     rows: int
     features: int
-    description: str
+    description: str  # one line
+    # source, licence: where it comes from and on what terms
     source: str
     licence: str
-    details: str = ""
-    sensitive: tuple[str, ...] = ()
-    positive: Any = None
+    details: str = ""  # longer text for ``DESCR``
+    sensitive: tuple[str, ...] = ()  # columns kept away from the models
+    positive: Any = None  # class coded 1 unless the caller chooses another
+    # declared range of every numeric feature
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    # one range for all features, in place of ``bounds``
     bounds_of_every_feature: Bounds | None = None
+    # declared levels of every categorical column
     categories: Mapping[str, list[Any]] = field(default_factory=dict)
-    target_bounds: Bounds | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    target_bounds: Bounds | None = None  # declared range of a regression target
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings of the loader
 
     def declaration(self, columns: list[str], positive: Any = None) -> Declaration:
-        """Public facts for a table with these columns.
-
-        Parameters
-        ----------
-        columns : list of str
-            All columns of the raw table.
-        positive : object, optional
-            Class coded 1, in place of the catalogue's.
-        """
+        """Public facts for a table with these columns."""
         bounds = self.bounds
         if self.bounds_of_every_feature is not None:
             features = [c for c in columns if c != self.target and c not in self.sensitive]
@@ -96,18 +60,6 @@ class CatalogEntry:
 def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
     """Entries of the catalogue by name, in the order of the file.
 
-    Parameters
-    ----------
-    path : Path, optional
-        Another catalogue file than the shipped one.
-
-    Raises
-    ------
-    DataError
-        If an entry lacks a key or has one that is not known.
-
-    Examples
-    --------
     >>> read_catalog()["diabetes"].target_bounds
     (0.0, 350.0)
     """

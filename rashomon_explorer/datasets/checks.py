@@ -28,22 +28,7 @@ def row_place(position: int) -> str:
 
 
 def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int) -> None:
-    """Raise unless the declaration fits a table with these columns and this many rows.
-
-    Parameters
-    ----------
-    declared : Declaration
-        What the user or the catalogue says about the table.
-    columns : sequence of str
-        All columns of the table, target and sensitive ones included.
-    n_rows : int
-        Number of rows.
-
-    Raises
-    ------
-    DataError
-        Naming the column that is wrong and what to do.
-    """
+    """Raise unless the declaration fits a table with these columns and this many rows."""
     check_unique(columns)
     _check_target(declared, columns)
     check_known(declared.sensitive, columns, "sensitive")
@@ -104,15 +89,6 @@ def check_known(names: Iterable[str], columns: Collection[str], role: str) -> No
 def check_bounds(pair: Any, what: str) -> Bounds:
     """Return (low, high) as floats, or raise unless both are finite with low < high.
 
-    Parameters
-    ----------
-    pair : object
-        What was declared; must be two real numbers.
-    what : str
-        How to call it in the message.
-
-    Examples
-    --------
     >>> check_bounds((18, 90), "bounds of column 'age'")
     (18.0, 90.0)
     """

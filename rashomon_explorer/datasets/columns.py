@@ -18,24 +18,6 @@ MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", 
 def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
     """Turn a column into finite floats.
 
-    Parameters
-    ----------
-    values : Series, shape (n_rows,)
-        Numbers, booleans (0 and 1), or text that spells numbers; its name is used in messages.
-    place : callable
-        Names a row for the message.
-
-    Returns
-    -------
-    ndarray, shape (n_rows,)
-
-    Raises
-    ------
-    DataError
-        Naming the column and the first place that is text, missing or infinite.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> to_numbers(pd.Series(["1", " 2.5"], name="age"), str)
     array([1. , 2.5])
@@ -54,31 +36,13 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
 def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
     """Turn a column into floats, those outside its declared range moved to the nearer end.
 
-    Parameters
-    ----------
-    values : Series, shape (n_rows,)
-        As for :func:`to_numbers`.
-    bounds : (float, float)
-        The range.
-    place : callable
-        Names a row for the message.
-
-    Returns
-    -------
-    ndarray, shape (n_rows,)
-
-    Raises
-    ------
-    DataError
-        As :func:`to_numbers` does.
+    More than 1 % of them warns, as a curator's word.
 
     Warns
     -----
     RowsClippedWarning
         If more than 1 % of the values are outside (curator).
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> within(pd.Series([20.0] * 99 + [130.0]), (18.0, 90.0), str)[[0, -1]].tolist()
     [20.0, 90.0]
@@ -97,27 +61,8 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
 def one_hot(values: pd.Series, levels: Sequence[Any], place: Place) -> pd.DataFrame:
     """Turn a column into one 0/1 column a declared level, none of them dropped.
 
-    Parameters
-    ----------
-    values : Series, shape (n_rows,)
-        The column; its name is used in messages and in the names of the new columns.
-    levels : sequence
-        Declared levels; a level is compared to a value by its text.
-    place : callable
-        Names a row for the message.
+    A level is compared to a value by its text.
 
-    Returns
-    -------
-    DataFrame, shape (n_rows, n_levels)
-        Columns ``"name=level"``.
-
-    Raises
-    ------
-    DataError
-        Naming the column, the place and the level that was not declared.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> one_hot(pd.Series(["rent", "own"], name="home"), ["own", "rent"], str)
        home=own  home=rent

@@ -11,33 +11,18 @@ Bounds = tuple[float, float]
 class Declaration:
     """Public facts about a table: the part of a data set that is not private.
 
-    Parameters
-    ----------
-    target : str
-        Column to predict.
-    sensitive : sequence of str
-        Columns kept away from the models and used only to compare groups.
-    bounds : mapping of str to (float, float)
-        Range of every numeric feature, from knowledge of the domain. Values outside are clipped.
-    categories : mapping of str to sequence
-        Levels of every categorical column; a feature becomes one 0/1 column a level.
-    task : {"classification", "regression"} or None
-        None asks for it to be inferred from ``target_bounds`` and the target's labels.
-    positive : object
-        Class coded 1, all others 0. None keeps the sorted order of the classes.
-    target_bounds : (float, float) or None
-        Range of a regression target. Values outside are clipped.
-
-    Examples
-    --------
     >>> Declaration(target="repaid", bounds={"age": (18, 90)}).sensitive
     ()
     """
 
-    target: str
+    target: str  # column to predict
+    # columns kept away from the models and used only to compare groups
     sensitive: Sequence[str] = ()
+    # range of every numeric feature, from knowledge of the domain. Values outside are clipped.
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    # levels of every categorical column; a feature becomes one 0/1 column a level
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    # None asks for it to be inferred from ``target_bounds`` and the target's labels
     task: str | None = None
-    positive: Any = None
-    target_bounds: Bounds | None = None
+    positive: Any = None  # class coded 1, all others 0. None keeps the sorted order of the classes.
+    target_bounds: Bounds | None = None  # range of a regression target. Values outside are clipped.

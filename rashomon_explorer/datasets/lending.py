@@ -32,18 +32,8 @@ GROUP_B_SHARE = 0.35
 def load_lending(entry: CatalogEntry) -> pd.DataFrame:
     """Generate the table; a fresh copy at every call.
 
-    Parameters
-    ----------
-    entry : CatalogEntry
-        Not consulted beyond being this loader's: the process has no options.
+    Ten features, ``repaid`` ("yes"/"no") and ``group`` ("A"/"B").
 
-    Returns
-    -------
-    DataFrame, shape (50000, 12)
-        Ten features, ``repaid`` ("yes"/"no") and ``group`` ("A"/"B").
-
-    Examples
-    --------
     >>> from rashomon_explorer.datasets.catalog import read_catalog
     >>> load_lending(read_catalog()["lending"]).shape
     (50000, 12)
@@ -64,12 +54,6 @@ def simulate_lending() -> tuple[
     With a hidden ease ``e`` and a hidden debt burden ``b`` of unit variance (``e`` is 0.45 lower
     in group B), every feature is a linear mix of ``e``, ``b`` and noise of its own, capped at
     [-0.5, 0.5]; ``P(repaid) = 1 / (1 + exp(-(x . coefficients + intercept)))``.
-
-    Returns
-    -------
-    features : dict of str to ndarray, shape (50000,)
-    repaid : ndarray of bool, shape (50000,)
-    group_b : ndarray of bool, shape (50000,)
     """
     rng = np.random.Generator(np.random.PCG64(LENDING_SEED))
     group_b = rng.random(LENDING_ROWS) < GROUP_B_SHARE

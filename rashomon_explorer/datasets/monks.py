@@ -30,18 +30,8 @@ RULES: Mapping[int, Callable[[pd.DataFrame], pd.Series]] = {1: _first, 2: _secon
 def load_monks(entry: CatalogEntry) -> pd.DataFrame:
     """All 432 robots with their noise-free label.
 
-    Parameters
-    ----------
-    entry : CatalogEntry
-        ``options["rule"]`` is 1, 2 or 3.
+    ``options["rule"]`` is 1, 2 or 3; the columns are ``a1`` … ``a6`` and the target, 0 or 1.
 
-    Returns
-    -------
-    DataFrame, shape (432, 7)
-        Attributes ``a1`` ... ``a6`` (integers from 1) and the target, 0 or 1.
-
-    Examples
-    --------
     >>> from rashomon_explorer.datasets.catalog import read_catalog
     >>> int(load_monks(read_catalog()["monks1"])["monk"].sum())
     216

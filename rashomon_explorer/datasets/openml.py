@@ -20,23 +20,10 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
     The first call downloads; later ones read scikit-learn's cache (its place is
     ``sklearn.datasets.get_data_home()``, changed by the variable ``SCIKIT_LEARN_DATA``).
 
-    Parameters
-    ----------
-    entry : CatalogEntry
-        Its options: ``data_id``, and ``version`` if given, pin the table; ``rename`` maps
-        OpenML's names of features to the catalogue's; ``drop`` lists features left out; ``labels``
-        maps values of a column to readable ones; ``missing_level`` stands for a missing category.
-        The target is OpenML's default target, whatever its name there.
-
-    Returns
-    -------
-    DataFrame
-        Raw columns, target and sensitive ones among them.
-
-    Raises
-    ------
-    DataError
-        If OpenML cannot be reached, or the table there is not the pinned one.
+    Of the entry's options ``data_id`` and ``version`` pin the table, ``rename`` maps OpenML's names
+    of features to the catalogue's, ``drop`` lists features left out, ``labels`` maps values to
+    readable ones, and ``missing_level`` stands for a missing category. The target is OpenML's
+    default.
     """
     fetched = _fetch(entry)
     frame = pd.DataFrame(fetched.data).rename(columns=entry.options.get("rename", {}))

@@ -10,19 +10,9 @@ from rashomon_explorer.datasets.catalog import CatalogEntry
 def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
     """Call the function of :mod:`sklearn.datasets` that the catalogue names.
 
-    Parameters
-    ----------
-    entry : CatalogEntry
-        ``options["function"]`` is the function's name and ``options["arguments"]``, if any, its
-        keyword arguments.
+    ``options["function"]`` is its name, ``options["arguments"]`` its keyword arguments; class names
+    take the place of class numbers.
 
-    Returns
-    -------
-    DataFrame
-        Features and the target, class names in place of class numbers.
-
-    Examples
-    --------
     >>> from rashomon_explorer.datasets.catalog import read_catalog
     >>> load_sklearn_toy(read_catalog()["wine"])["cultivar"].unique().tolist()
     ['class_0', 'class_1', 'class_2']

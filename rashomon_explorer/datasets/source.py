@@ -20,22 +20,8 @@ _OTHER_MARKS = {
 def read_text(source: CsvSource) -> str:
     r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark.
 
-    Parameters
-    ----------
-    source : path, bytes or file object
-        A file object may be opened in binary or text mode.
+    A file object may be binary or text. A byte that is not UTF-8 is named by offset and line.
 
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, is not UTF-8 (naming byte offset and line), or holds a NUL.
-
-    Examples
-    --------
     >>> read_text(b"age\r\n20\r\n")
     'age\n20\n'
     """

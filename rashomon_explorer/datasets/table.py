@@ -15,17 +15,11 @@ from rashomon_explorer.exceptions import DataError
 
 @dataclass(frozen=True)
 class CsvTable:
-    """Columns of a CSV and the 1-based file line where each row starts.
+    """Columns of a CSV and the 1-based file line where each row starts."""
 
-    Parameters
-    ----------
-    frame : DataFrame, shape (n_rows, n_columns)
-        Columns that hold only numbers are numeric, all others are text.
-    lines : ndarray of int, shape (n_rows,)
-    """
-
+    # (n_rows, n_columns): columns that hold only numbers are numeric, all others are text
     frame: pd.DataFrame
-    lines: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]  # (n_rows,)
 
     def place(self, position: int) -> str:
         """Name the file line of a row."""
@@ -35,25 +29,8 @@ class CsvTable:
 def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
     r"""Parse comma-separated text with a header.
 
-    Parameters
-    ----------
-    text : str
-        With ``\n`` line ends; blank lines are skipped.
-    text_columns : iterable of str
-        Columns kept as text even if all their values look like numbers.
+    Blank lines are skipped; ``text_columns`` stay text even if all their values look like numbers.
 
-    Returns
-    -------
-    CsvTable
-
-    Raises
-    ------
-    DataError
-        Naming the line, if the file is empty, has only a header, a nameless or repeated column,
-        a ragged line or an open quote.
-
-    Examples
-    --------
     >>> table = parse_csv("age,home\n20,rent\n\n31,own\n")
     >>> table.frame["age"].tolist(), table.lines.tolist()
     ([20, 31], [2, 4])

@@ -18,24 +18,8 @@ MAX_CLASSES = 20
 def infer_task(labels: pd.Series, declared: Declaration) -> str:
     """Task from the declaration; from the labels only where they leave no doubt.
 
-    Parameters
-    ----------
-    labels : Series
-        The target column.
-    declared : Declaration
-        ``task`` wins, then ``target_bounds`` (regression).
+    ``declared.task`` wins, then ``target_bounds``; more than 20 labels, or fractions, leave doubt.
 
-    Returns
-    -------
-    {"classification", "regression"}
-
-    Raises
-    ------
-    DataError
-        If the labels are more than 20, or numbers with a fractional part.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> infer_task(pd.Series(["no", "yes"]), Declaration(target="repaid"))
     'classification'
@@ -63,28 +47,8 @@ def encode_classes(
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Code class labels as 0, 1, ...
 
-    Parameters
-    ----------
-    labels : Series, shape (n_rows,)
-        Class labels: text, booleans or numbers.
-    positive : object
-        Label coded 1 against all the others (0); None codes the sorted labels in turn.
-    place : callable
-        Names a row for the message.
+    ``positive`` is coded 1 against all the others; None codes the sorted labels in turn.
 
-    Returns
-    -------
-    codes : ndarray of int, shape (n_rows,)
-    classes : list
-        ``classes[k]`` is the label coded k; ``"not <positive>"`` for the rest of three or more.
-
-    Raises
-    ------
-    DataError
-        If a label is missing, all are equal, or ``positive`` is none of them.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> encode_classes(pd.Series(["b", "a", "c"], name="kind"), "c", str)
     (array([0, 0, 1]), ['not c', 'c'])
@@ -111,27 +75,6 @@ def encode_numbers(
 ) -> tuple[npt.NDArray[np.float64], tuple[float, float]]:
     """Clip a regression target into its declared bounds.
 
-    Parameters
-    ----------
-    labels : Series, shape (n_rows,)
-        Numbers.
-    bounds : (float, float)
-        Declared range.
-    place : callable
-        Names a row for the message.
-
-    Returns
-    -------
-    values : ndarray, shape (n_rows,)
-    bounds : (float, float)
-
-    Raises
-    ------
-    DataError
-        If no bounds are declared, or the target is not numeric, missing or constant.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> encode_numbers(pd.Series([5, 300], name="progress"), (0, 350), str)
     (array([  5., 300.]), (0.0, 350.0))

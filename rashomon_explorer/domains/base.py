@@ -85,17 +85,8 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 def halfspace_chord(room: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Interval of t with slope·t ≤ room in every row, for each column.
 
-    Parameters
-    ----------
-    room, slope : ndarray of shape (m, K)
-        Distance to each of m constraints, and how fast t uses it up.
+    ``room`` and ``slope`` (m, K): the distance to each of m constraints, and how fast t uses it up.
 
-    Returns
-    -------
-    low, high : ndarray of shape (K,)
-
-    Examples
-    --------
     >>> halfspace_chord(np.array([[1.0], [1.0]]), np.array([[2.0], [-4.0]]))
     (array([-0.25]), array([0.5]))
     """

@@ -16,19 +16,11 @@ _ALWAYS_CAME = 16
 def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     """Warn, before a charge, where exact draws do not come on simulated rows of this shape.
 
-    Parameters
-    ----------
-    planned : Plan
-    sampler : str
-        Its name: of the samplers, the exact one alone may give up.
-
     Warns
     -----
     HopelessDrawWarning
         If :func:`rashomon_explorer.samplers.preflight.preflight` expects no draw.
 
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
     """
@@ -43,16 +35,6 @@ def warn_if_hopeless(planned: Plan, sampler: str) -> None:
 def is_tried(planned: Plan) -> bool:
     """Whether `foretold` tries the sampler on simulated rows, which may take a while.
 
-    Parameters
-    ----------
-    planned : Plan
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> is_tried(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     False
@@ -63,17 +45,8 @@ def is_tried(planned: Plan) -> bool:
 def foretold(planned: Plan) -> str:
     """Say that exact draws are not to be expected, and what would let them come.
 
-    Parameters
-    ----------
-    planned : Plan
+    Empty where draws are likely, or no more parameters than draws have always come for.
 
-    Returns
-    -------
-    str
-        Empty where draws are likely, or no more parameters than draws have always come for.
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''

@@ -12,14 +12,7 @@ from rashomon_explorer.samplers.collect import Draws
 class DrawReporter:
     """One scikit-learn task a draw, with a subtask a batch of refused proposals.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        The estimator being fitted.
-    context : CallbackContext
-        Root context of its fit.
-    attributes : callable
-        From draws to the fitted attributes of an estimator that holds just those.
+    ``attributes`` makes of draws the fitted attributes of an estimator that holds just those.
     """
 
     def __init__(

@@ -9,13 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     """Sort declared labels, as scikit-learn keeps them.
 
-    Raises
-    ------
-    ValueError
-        If they are not two or more different labels of one kind.
-
-    Examples
-    --------
     >>> declared_classes(["yes", "no"]).tolist()
     ['no', 'yes']
     """
@@ -32,13 +25,6 @@ def declared_classes(classes: ArrayLike) -> NDArray[Any]:
 def found_classes(y: NDArray[Any]) -> NDArray[Any]:
     """Labels that occur in ``y``, in order.
 
-    Raises
-    ------
-    ValueError
-        If there is only one.
-
-    Examples
-    --------
     >>> found_classes(np.array([2, 0, 2])).tolist()
     [0, 2]
     """
@@ -54,13 +40,6 @@ def found_classes(y: NDArray[Any]) -> NDArray[Any]:
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Places 0, 1, … of labels (n,) among ``classes``, as numbers that a loss takes.
 
-    Raises
-    ------
-    ValueError
-        If a label is not among them.
-
-    Examples
-    --------
     >>> class_codes(np.array(["b", "a"]), np.array(["a", "b", "c"])).tolist()
     [1.0, 0.0]
     """

@@ -13,15 +13,7 @@ from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
 def learnt_before(estimator: Any) -> str:
     """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The one whose ``fit`` is running.
-
-    Returns
-    -------
-    str
-        In words; empty if no earlier step is a ``PublicBoundsScaler`` that learns.
+    Empty if no earlier step is a ``PublicBoundsScaler`` that learns.
     """
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
     return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""

@@ -19,15 +19,8 @@ class UnreadTable:
     What can be refused by them alone is refused when the table is made. Values are looked at in
     :attr:`values`, and nowhere before.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Named in errors.
-    X, y : array-like
-    numeric : bool
-        Whether targets must be numbers.
-    charged : bool
-        Whether a ledger is given. Without one a table that has no shape is converted to find it.
+    ``numeric`` says that targets must be numbers, ``charged`` that a ledger is given: without one a
+    table that has no shape is converted to find it.
 
     Attributes
     ----------
@@ -36,13 +29,6 @@ class UnreadTable:
     names : ndarray of str or None
         Column names, where X has them.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If X is sparse, or the shapes or column names cannot be used.
-
-    Examples
-    --------
     >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
     (3, 2)
     """

@@ -11,14 +11,6 @@ from rashomon_explorer.users_line import users_line
 def warn_if_shortened(share: float, row_norm: float) -> None:
     """Tell the curator that rows were shortened: the usual sign of unscaled features.
 
-    Parameters
-    ----------
-    share : float
-        Share of rows longer than ``row_norm``.
-    row_norm : float
-
-    Examples
-    --------
     >>> warn_if_shortened(0.01, 1.0)
     """
     warn_if_clipped(
@@ -32,14 +24,6 @@ def warn_if_shortened(share: float, row_norm: float) -> None:
 def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     """Tell who gave a ledger that nothing is charged, for nothing can be promised.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    leak : str
-        What was learnt from the rows; empty for nothing.
-
-    Examples
-    --------
     >>> from rashomon_explorer.privacy import pure
     >>> warn_if_uncharged(pure(1.0), "")
     """
@@ -55,13 +39,7 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
 
 
 def warn_of_a_leak(leak: str) -> None:
-    """Tell what the numbers themselves told, after the price was charged.
-
-    Parameters
-    ----------
-    leak : str
-        What was learnt from the rows.
-    """
+    """Tell what the numbers themselves told, after the price was charged."""
     warnings.warn(
         f"{leak}: the rows hold numbers that were made with it, which no container said and only a "
         "look at them showed. These draws have no privacy guarantee and cannot be released; a "

@@ -23,24 +23,6 @@ _ROUTES: dict[type, str] = {
 def fitted_estimator(shown: Any) -> RashomonClassifier | RashomonRegressor:
     """Return the fitted estimator of the page, the last step of a pipeline.
 
-    Parameters
-    ----------
-    shown : object
-        What ``Explorer`` was given.
-
-    Returns
-    -------
-    RashomonClassifier or RashomonRegressor
-
-    Raises
-    ------
-    TypeError
-        If it is something else; the message says what shows that.
-    sklearn.exceptions.NotFittedError
-        If it was not fitted.
-
-    Examples
-    --------
     >>> fitted_estimator({})
     Traceback (most recent call last):
     TypeError: estimator must be a fitted RashomonClassifier or RashomonRegressor, or a Pipeline \

@@ -89,20 +89,8 @@ class Account:
 def ledger_path(home: Path, name: str) -> Path:
     """Return where the ledger of a data set is.
 
-    Parameters
-    ----------
-    home : pathlib.Path
-        The user's folder.
-    name : str
-        The data set's name; what no file system likes becomes a dash.
+    What no file system likes in a name becomes a dash.
 
-    Returns
-    -------
-    pathlib.Path
-        ``<home>/<name>.ledger``.
-
-    Examples
-    --------
     >>> ledger_path(Path("work"), "my loans/2024").as_posix()
     'work/my-loans-2024.ledger'
     """
@@ -112,24 +100,8 @@ def ledger_path(home: Path, name: str) -> Path:
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
     """Read a ledger, or say what it would be.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The ledger's file, which is not created here.
-    budget : tuple of float
-        ε and δ of a ledger that does not exist yet.
-    known : bool, default=False
-        Whether there was a ledger before, so that a missing file is a lost one.
-
-    Returns
-    -------
-    Account
-        The ledger now.
-
-    Raises
-    ------
-    LedgerError
-        If the file is empty or no ledger, or is missing although it is known.
+    ``budget`` is that of a ledger that does not exist yet, and nothing is created here; where one
+    is ``known`` to have been, a missing file is a lost one and an error.
     """
     if not known and not path.exists():
         return Account(path, False, *budget)

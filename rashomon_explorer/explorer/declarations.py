@@ -29,18 +29,6 @@ class Declarations:
 def skeleton(columns: list[str]) -> str:
     """Return lines to fill in, one a column.
 
-    Parameters
-    ----------
-    columns : list of str
-        Column names; no value of the rows is shown.
-
-    Returns
-    -------
-    str
-        ``column:`` lines.
-
-    Examples
-    --------
     >>> print(skeleton(["age", "sex"]))
     age:
     sex:
@@ -51,23 +39,6 @@ def skeleton(columns: list[str]) -> str:
 def parse_declarations(text: str) -> Declarations:
     r"""Read ``column: low, high``, ``column: level | level`` and ``column: leave out`` lines.
 
-    Parameters
-    ----------
-    text : str
-        One column a line; a line without anything behind the colon says nothing.
-
-    Returns
-    -------
-    Declarations
-        What the lines say.
-
-    Raises
-    ------
-    DataError
-        Naming the line and what was expected.
-
-    Examples
-    --------
     >>> said = parse_declarations("age: 18, 90\nsex: female | male\nid: leave out")
     >>> said.bounds, said.categories, said.drop
     ({'age': (18.0, 90.0)}, {'sex': ['female', 'male']}, ['id'])

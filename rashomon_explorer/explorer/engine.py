@@ -14,13 +14,6 @@ from rashomon_explorer.rashomon_set import RashomonSet
 class DrawJob:
     """One fit of an estimator that can be watched and stopped.
 
-    Parameters
-    ----------
-    estimator : RashomonClassifier or RashomonRegressor
-        Unfitted; its ledger is charged before it reads a row.
-    X, y
-        Rows scaled to the estimator's bounds, and their targets.
-
     Attributes
     ----------
     latest : RashomonSet or None

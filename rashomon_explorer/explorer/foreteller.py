@@ -13,13 +13,7 @@ _ENDED = "The exact sampler was tried on simulated rows."
 
 
 class Foreteller:
-    """Tries the exact sampler on simulated rows, and refuses once a plan that seems hopeless.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its phase and message say that a trial is under way.
-    """
+    """Tries the exact sampler on simulated rows, and refuses once a plan that seems hopeless."""
 
     def __init__(self, state: ExplorerState) -> None:
         self._state = state
@@ -78,13 +72,7 @@ class Foreteller:
         return True
 
     def refuse(self) -> None:
-        """Refuse once, before anything is charged, draws that are not to be expected.
-
-        Raises
-        ------
-        SamplerError
-            At the first time that a plan is asked for.
-        """
+        """Refuse once, before anything is charged, draws that are not to be expected."""
         plan = self._state.plan
         if plan is None or repr(plan) in self._refused:
             return

@@ -18,10 +18,7 @@ def log_failures_to(path: Path) -> None:
 
     A dashboard's kernel has no terminal: without a file its traces would be lost.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Appended to. Traces may show values of the rows, so the file is the curator's.
+    Traces may show values of the rows, so the file is the curator's.
     """
     known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
     if str(path.resolve()) not in known:
@@ -34,22 +31,8 @@ def log_failures_to(path: Path) -> None:
 def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a callback so that its exception is shown as the page's alert.
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Takes the alert.
-    what : str
-        What the callback does, for the sentence "... did not work".
-    action : callable
-        The callback.
+    It then returns None. ``what`` is for the sentence "... did not work".
 
-    Returns
-    -------
-    callable
-        Same arguments, never raises; returns None after a failure.
-
-    Examples
-    --------
     >>> def load():
     ...     raise DataError("line 3 has 2 columns, expected 4")
     >>> state = ExplorerState()

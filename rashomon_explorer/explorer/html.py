@@ -13,18 +13,6 @@ _MOST_ROWS = 200
 def code_block(lines: Iterable[str]) -> str:
     """Return Python lines as a block of code.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Python.
-
-    Returns
-    -------
-    str
-        HTML.
-
-    Examples
-    --------
     >>> code_block(["1 < 2"])
     '<pre class="rx-code" tabindex="0"><code>1 &lt; 2</code></pre>'
     """
@@ -34,21 +22,10 @@ def code_block(lines: Iterable[str]) -> str:
 def table_html(frame: pd.DataFrame, caption: str) -> str:
     """Return a table that a screen reader can walk through.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Its index is the first column. ``attrs["rounding"]`` may name columns, or the index, whose
-        numbers are bounds, and the side to which they are rounded: ``"up"`` or ``"down"``.
-    caption : str
-        The table's name.
+    At most 200 rows; the caption says how many there are. ``attrs["rounding"]`` may name columns,
+    or the index, whose numbers are bounds, and the side to which they are rounded: ``"up"`` or
+    ``"down"``.
 
-    Returns
-    -------
-    str
-        HTML with at most 200 rows; the caption says how many there are.
-
-    Examples
-    --------
     >>> "<caption>Ages (2 rows)</caption>" in table_html(pd.DataFrame({"age": [20, 30]}), "Ages")
     True
     >>> promised = pd.DataFrame({"at least": [0.66669]})
@@ -73,20 +50,8 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
     """Return one number with its name, for a list of facts.
 
-    Parameters
-    ----------
-    name, value, note : str
-        What it is, the number, and what it means.
-    kind : str
-        ``"curator"`` marks a number that was read from private rows.
+    ``kind="curator"`` marks a number that was read from private rows.
 
-    Returns
-    -------
-    str
-        A ``<div>`` with ``<dt>`` and ``<dd>``.
-
-    Examples
-    --------
     >>> fact("draws", "20")
     '<div class="rx-fact "><dt>draws</dt><dd>20</dd></div>'
     """

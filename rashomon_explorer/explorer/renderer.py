@@ -14,11 +14,6 @@ FRAMES_A_SECOND = 12
 class Renderer:
     """Redraws cards that were marked as out of date, in one task.
 
-    Parameters
-    ----------
-    cards : iterable of FigureCard
-        In the order in which they are drawn.
-
     Notes
     -----
     Inside an event loop (a notebook, Voilà) marking is instant and drawing happens in a task that
@@ -33,13 +28,7 @@ class Renderer:
         self._task: asyncio.Task[None] | None = None
 
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
-        """Ask for some cards, or all, to be drawn again.
-
-        Parameters
-        ----------
-        cards : iterable of FigureCard, optional
-            All by default.
-        """
+        """Ask for some cards, or all, to be drawn again."""
         self._dirty.update(self.cards if cards is None else cards)
         if self._holds:
             return

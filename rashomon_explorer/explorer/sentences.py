@@ -13,15 +13,7 @@ from rashomon_explorer.plots.text import number, plural, price, what_is_left
 
 
 def refuse_past_budget(account: Account, plan: Plan) -> None:
-    """Raise a `BudgetExceededError` that names what is left, if the plan costs more.
-
-    Parameters
-    ----------
-    account : Account
-        The ledger now.
-    plan : Plan
-        What a draw would cost.
-    """
+    """Raise a `BudgetExceededError` that names what is left, if the plan costs more."""
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
@@ -31,20 +23,7 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
 
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
-    """Say how far a draw is.
-
-    Parameters
-    ----------
-    job : DrawJob
-        Under way.
-    state : ExplorerState
-        The draws so far.
-
-    Returns
-    -------
-    str
-        A sentence for the status line.
-    """
+    """Say how far a draw is."""
     asked = state.drawn_settings["n_draws"]
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
@@ -55,20 +34,7 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
 
 
 def receipt(state: ExplorerState, got: int, asked: int) -> str:
-    """Say what a draw brought and cost.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        After the draw.
-    got, asked : int
-        Models.
-
-    Returns
-    -------
-    str
-        A sentence for the status line.
-    """
+    """Say what a draw brought and cost."""
     # The line also stands beside the release view: no hit rate and no run time, which the rows
     # decide.
     told = f"Drew {plural(got, 'model')}."
@@ -84,15 +50,7 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
 def stale(state: ExplorerState) -> str:
     """Say which settings moved since the draws on screen were made.
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Settings now, and those of the draws.
-
-    Returns
-    -------
-    str
-        A sentence, empty while the figures show what the sliders say.
+    Empty while the figures show what the sliders say.
     """
     drawn, now = state.drawn_settings, state.settings()
     moved = [name for name in drawn if drawn[name] != now[name]]
@@ -116,20 +74,6 @@ _SYMBOLS = {"psi": "ψ", "epsilon": "ε", "delta": "δ", "n_draws": "draws"}
 def same_rows(others: tuple[str, ...], ledger: str) -> str:
     """Say that the rows of a table were charged to other ledgers than that of its name.
 
-    Parameters
-    ----------
-    others : tuple of str
-        File names of the ledgers; empty for none.
-    ledger : str
-        File name of the one in use.
-
-    Returns
-    -------
-    str
-        A few sentences, for the curator.
-
-    Examples
-    --------
     >>> same_rows(("clinic.ledger",), "clinic.ledger")[:67]
     'The same rows were charged to clinic.ledger before. Its budget is u'
     >>> same_rows((), "clinic.ledger")

@@ -18,18 +18,8 @@ S = TypeVar("S", bound=_Shown)
 def shown_together(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Do an act inside its owner's ``together``, which holds back what is drawn until its end.
 
-    Parameters
-    ----------
-    act : callable
-        Method of an owner that has a ``together``, a function that makes a context.
+    Of acts within acts the outermost shows.
 
-    Returns
-    -------
-    callable
-        The method; of acts within acts the outermost shows.
-
-    Examples
-    --------
     >>> from contextlib import nullcontext
     >>> class Owner:
     ...     together = nullcontext

@@ -24,28 +24,10 @@ def chain_interval(
     measure's. mean ± t·sd/√ESS, with ESS the effective sample size and Student's t of ESS − 1
     degrees: right in the limit of long chains, for one look and not for many.
 
-    Parameters
-    ----------
-    terms : ndarray of shape (n,)
-        Of models 0, 1, … or of pairs (0, 1), (2, 3), …; one state of each chain in turn.
-    n_chains : int
-    models_a_term : {1, 2}
-    level : float
-    bounds : tuple of float
-        Of a term. Where all terms are alike nothing is known of their spread, and these are the
-        interval.
+    ``terms`` (n,) are of models 0, 1, … or of pairs (0, 1), (2, 3), …, with one state of each chain
+    in turn. Where all are alike nothing is known of their spread, and the ``bounds`` of a term are
+    the interval.
 
-    Returns
-    -------
-    tuple of float
-
-    Raises
-    ------
-    ValueError
-        If the level is out of range, or chains are too few or too short.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> terms = np.random.default_rng(0).random(4000)
     >>> mean, low, high, effective = chain_interval(terms, 4, 1, 0.95, (0.0, 1.0))

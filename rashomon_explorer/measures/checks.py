@@ -14,13 +14,6 @@ _ROUNDING = 1e-6  # of probabilities that were computed in single precision
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
     """Numbers of shape (n_models, n_rows), finite and not empty.
 
-    Raises
-    ------
-    ValueError
-        If the shape or a value is wrong; the message names ``name``.
-
-    Examples
-    --------
     >>> as_models_by_rows([[0, 1]], "labels").shape
     (1, 2)
     """
@@ -42,13 +35,6 @@ def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
 def as_scores(values: ArrayLike) -> FloatArray:
     """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes).
 
-    Raises
-    ------
-    ValueError
-        If the shape or a value is wrong.
-
-    Examples
-    --------
     >>> as_scores([[[0.2, 0.8]]]).shape
     (1, 1, 2)
     """
@@ -65,13 +51,6 @@ def as_scores(values: ArrayLike) -> FloatArray:
 def as_probabilities(values: ArrayLike) -> FloatArray:
     """Scores in [0, 1] that, for several classes, sum to 1.
 
-    Raises
-    ------
-    ValueError
-        If the shape or a value is wrong.
-
-    Examples
-    --------
     >>> as_probabilities([[0.0, 1.0]]).shape
     (1, 2)
     """
@@ -102,13 +81,6 @@ def only_labels(scores: FloatArray) -> bool:
 def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
     """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores.
 
-    Raises
-    ------
-    ValueError
-        If there is no such place, or the scores have another shape or are not finite.
-
-    Examples
-    --------
     >>> as_reference(np.array([[0.0, 1.0], [1.0, 1.0]]), 1).tolist()
     [1.0, 1.0]
     """
@@ -131,13 +103,7 @@ def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
 
 
 def refuse_sets(values: object, name: str) -> None:
-    """Refuse a set of models where its labels or scores are wanted.
-
-    Raises
-    ------
-    TypeError
-        If the values are no values; the message says how a set gives them.
-    """
+    """Refuse a set of models where its labels or scores are wanted."""
     if hasattr(type(values), "n_draws"):
         raise TypeError(
             f"{name} must be an array, got a {type(values).__name__}: take models.{name}(X), or "
@@ -146,13 +112,7 @@ def refuse_sets(values: object, name: str) -> None:
 
 
 def need_set(models: object) -> None:
-    """Refuse arrays where a set of models is wanted.
-
-    Raises
-    ------
-    TypeError
-        If ``models`` is no set; the message says how arrays are measured.
-    """
+    """Refuse arrays where a set of models is wanted."""
     if not hasattr(models, "n_draws"):
         raise TypeError(
             f"models must be a set of models, got {type(models).__name__}: arrays are for the "

@@ -54,13 +54,7 @@ class LinearTask:
     def of(
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
     ) -> "LinearTask":
-        """Rows and targets as the models see them.
-
-        Raises
-        ------
-        ValueError
-            If a shape, a value, a label or the loss is wrong, or the set is empty.
-        """
+        """Rows and targets as the models see them."""
         need_linear(models)
         if models.n_draws == 0:
             raise ValueError("the set holds no models, so that there is nothing to measure")
@@ -84,13 +78,7 @@ class LinearTask:
 
 
 def need_linear(models: object) -> None:
-    """Refuse models that have no coefficients.
-
-    Raises
-    ------
-    TypeError
-        If ``models`` is neither a `RashomonSet` nor a `ReleasedSet`; the message says what works.
-    """
+    """Refuse models that have no coefficients."""
     if not isinstance(models, RashomonSet | ReleasedSet):
         raise TypeError(
             "this importance needs linear models, a RashomonSet or a ReleasedSet, got "
@@ -102,15 +90,7 @@ def need_linear(models: object) -> None:
 def checked_rows(
     models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows as numbers, and targets or codes of labels, one a row and finite.
-
-    Raises
-    ------
-    TypeError
-        If the models are not linear.
-    ValueError
-        If a shape or a value is wrong, or a label is not one of the models' classes.
-    """
+    """Rows as numbers, and targets or codes of labels, one a row and finite."""
     need_linear(models)
     rows = np.asarray(X, dtype=float)
     targets = np.asarray(y)

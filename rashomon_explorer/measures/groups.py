@@ -12,13 +12,6 @@ from rashomon_explorer.array_types import Mask
 def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
     """Rows of each group, categories without rows included, in the order of the categories.
 
-    Raises
-    ------
-    ValueError
-        If there is not one group a row, or one is missing.
-
-    Examples
-    --------
     >>> group_masks(["b", "a"], 2)["a"].tolist()
     [False, True]
     """
@@ -31,13 +24,6 @@ def group_codes(
 ) -> tuple[NDArray[np.integer[Any]], list[Any]]:
     """Place (n_rows,) of each row's group among the categories, and the categories in order.
 
-    Raises
-    ------
-    ValueError
-        If there is not one group a row, or one is missing.
-
-    Examples
-    --------
     >>> codes, names = group_codes(["b", "a"], 2)
     >>> codes.tolist(), names
     ([1, 0], ['a', 'b'])

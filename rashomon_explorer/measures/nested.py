@@ -35,22 +35,9 @@ def along(
 ) -> FloatArray:
     """Measure of the first ``sizes[j]`` models for each j, in one pass; all models by default.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_models, n_rows[, n_classes])
-    make : callable
-        Makes an empty tally.
-    sizes : sequence of int, optional
-        In any order; a set without models has the value NaN.
-    order : ndarray of int, optional
-        Places of the models in the order in which they enter; as they stand if left out.
+    ``make`` makes an empty tally, and ``order`` says in which order models enter it. A set without
+    models has the value NaN.
 
-    Returns
-    -------
-    ndarray of shape (n_sizes,)
-
-    Examples
-    --------
     >>> class Largest:
     ...     most = 0.0
     ...     def add(self, block):

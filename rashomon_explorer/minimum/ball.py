@@ -21,18 +21,7 @@ def minimise_on_ball(
     Each step solves min over the ball of the second-order model by its secular equation and
     searches back along the chord, which is feasible because the ball is convex.
 
-    Parameters
-    ----------
-    objective : Objective
-    domain : Ball
-    tolerance : float
-        Duality gap after which steps that do not lower it end the search.
-    start : ndarray of shape (p,)
-        A model of the ball.
-
-    Returns
-    -------
-    Minimum
+    ``tolerance`` is the duality gap after which steps that do not lower it end the search.
     """
     place = Place.of(objective, start)
     best = _certify(place, domain.radius)

@@ -21,19 +21,6 @@ def minimise_on(
     The certificate is the Frank–Wolfe gap max_{ϑ in C} ∇L(θ)·(θ − ϑ) = ∇L(θ)·θ + h(−∇L(θ)) with
     the domain's support function h (Jaggi, ICML 2013): an upper bound of L(θ) − min L whatever
     found θ.
-
-    Parameters
-    ----------
-    objective : Objective
-    domain : Domain
-    tolerance : float
-        Gap to reach.
-    start : ndarray of shape (p,)
-        A model of the domain.
-
-    Returns
-    -------
-    Minimum
     """
     place = Place.of(objective, start)
     best = _certify(place, domain)

@@ -25,20 +25,6 @@ def minimise_kinked(
     C is −h(−g) with its support function h, or at the projection of −g/ridge. The smoothed
     loss (Nesterov, Math. Program. 2005) has its minimum near, and its slopes are such an α; it
     is solved for narrower and narrower parabolas until the two bounds meet.
-
-    Parameters
-    ----------
-    loss : ClippedSlopeRisk
-    ridge : float
-    domain : Domain
-    tolerance : float
-        Gap to reach.
-    start : ndarray of shape (p,)
-        A model of the domain.
-
-    Returns
-    -------
-    Minimum
     """
     best = certify(loss, ridge, domain, start, width=_WIDEST)
     width, theta = _WIDEST, start

@@ -14,20 +14,6 @@ from rashomon_explorer.rounding import hit_rate_text
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
     """Mark a figure that was computed from private rows, and say if its draws may be useless.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    models : RashomonSet or PredictorSet
-        Whose figure it is.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
-
-    Examples
-    --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> from rashomon_explorer.plots.theme import new_figure
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
@@ -46,17 +32,8 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
 def doubt_of(models: Any) -> str:
     """Say in a few words what little is promised of draws; empty where it is enough.
 
-    Parameters
-    ----------
-    models : RashomonSet, ReleasedSet, PredictorSet or Plan
-        Draws that were chosen are promised nothing, and models of other sources neither.
+    Draws that were chosen are promised nothing, and models of other sources neither.
 
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> from rashomon_explorer.planning.warn_weak import said_elsewhere
     >>> with said_elsewhere():

@@ -96,18 +96,7 @@ def plot_promise(planned: Plan) -> go.Figure:
 
 
 def promised_law(planned: Plan) -> ExcessLaw:
-    """Return the law that the excess loss of a draw never exceeds; see `convex_law`.
-
-    Parameters
-    ----------
-    planned : Plan
-        Of the draws.
-
-    Returns
-    -------
-    ExcessLaw
-        Of the worst convex loss.
-    """
+    """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
     return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.psi))
 
 

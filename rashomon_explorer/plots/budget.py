@@ -227,17 +227,7 @@ def price_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute total prices around a plan and the hit rates they guarantee.
 
-    Parameters
-    ----------
-    planned : Plan
-        A point of the curve; everything but the price is kept.
-    n_points : int
-        How many prices.
-
-    Returns
-    -------
-    prices, hit_rates : ndarray of shape (n_points,)
-        From a hundredth to a hundred times the plan's bounded range of a draw, and priced by it.
+    From a hundredth to a hundred times the plan's bounded range of a draw, priced by it.
     """
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
     curve = np.array([planned.at(float(eta)) for eta in etas])

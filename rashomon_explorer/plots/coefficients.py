@@ -133,20 +133,7 @@ def plot_released_coefficients(
 
 
 def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
-    """Mark a figure made of released draws only, with what they cost.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    released : ReleasedSet
-        The draws it was made of.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
-    """
+    """Mark a figure made of released draws only, with what they cost."""
     delta = released.plan.delta
     paid = price(released.guarantee.epsilon(delta), delta)
     doubt = doubt_of(released)
@@ -157,25 +144,6 @@ def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
 def feature_index(names: Sequence[str], name: str) -> int:
     """Find a feature, or say which ones there are.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Features of the set.
-    name : str
-        The one wanted.
-
-    Returns
-    -------
-    int
-        Its column.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-
-    Examples
-    --------
     >>> feature_index(["age", "intercept"], "age")
     0
     """

@@ -47,17 +47,6 @@ class Counted:
 def counted(models: Any) -> Counted:
     """Keep the models inside ψ, with the words that say how many there were.
 
-    Parameters
-    ----------
-    models : RashomonSet or PredictorSet
-        The draws (curator only: which lie inside is read from private rows).
-
-    Returns
-    -------
-    Counted
-
-    Examples
-    --------
     >>> from rashomon_explorer.rashomon_set import from_predictions
     >>> three = [[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]]
     >>> found = counted(from_predictions(three, [1, 0, 1], psi=0.3))
@@ -91,35 +80,13 @@ def need_inside(found: Counted, models: Any) -> Any:
 
 
 def nobody_inside(title: str, models: Any) -> go.Figure:
-    """Make the figure of a set without models inside: words, and no numbers.
-
-    Parameters
-    ----------
-    title : str
-        What the figure would show.
-    models : RashomonSet or PredictorSet
-        Of which none lies inside.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Make the figure of a set without models inside: words, and no numbers."""
     text = f"{_nobody(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
     return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
 
 
 def of_all_draws(released: ReleasedSet) -> str:
-    """Say of a release that all draws count: which lie inside, only its curator knows.
-
-    Parameters
-    ----------
-    released : ReleasedSet
-
-    Returns
-    -------
-    str
-        With the hit rate that was promised of all of them together.
-    """
+    """Say of a release that all draws count: which lie inside, only its curator knows."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'chosen draw')}, inside the set or not"
     promised = at_least(released.plan.hit_rate_bound)

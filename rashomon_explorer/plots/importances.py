@@ -32,27 +32,9 @@ def importances(
 ) -> tuple[pd.DataFrame, int]:
     """Measure permutation importance of every feature for every model, on some rows.
 
-    Parameters
-    ----------
-    rashomon_set : RashomonSet
-        The draws; all of them are measured.
-    X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted.
-    y : array-like of shape (n_rows,)
-        Targets as the estimator was given them.
-    features : sequence, mapping or "columns", optional
-        Features or groups of them, see ``measures.feature_groups``; by default each feature once,
-        the columns of one category together.
-    max_rows : int
-        More rows than this are subsampled, always the same ones.
-
-    Returns
-    -------
-    importances : DataFrame of n_draws + 1 rows
-        Increase of the mean loss when the feature is shuffled, a column each; the best model's
-        row comes last.
-    n_read : int
-        Rows read.
+    One row a model, the best model's last, and how many private rows were read: past ``max_rows``
+    they are subsampled, always the same ones. By default the columns of one category are one
+    feature.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y)
     if len(X) > max_rows:
@@ -72,15 +54,7 @@ def importances(
 def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
     """Summarise what :func:`importances` measured, with the best model's in a column of its own.
 
-    Parameters
-    ----------
-    values : DataFrame of n_draws + 1 rows
-        The best model's row last.
-
-    Returns
-    -------
-    DataFrame
-        One row a feature: min, q05, median, q95, max, best.
+    Columns min, q05, median, q95, max and best; one row a feature.
     """
     every = values.to_numpy()
     table = importance_spread(every[:-1], list(values.columns))

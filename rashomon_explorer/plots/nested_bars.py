@@ -15,19 +15,9 @@ def nested_bars(
 ) -> None:
     """Draw horizontal bars over one another, those named first below.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Gets a trace for each kind of bar.
-    shown : pandas.DataFrame
-        A row of the figure for each row, the lowest first.
-    bars : sequence of (low, high, colour, thickness, label)
-        Columns of the two ends, and how the bar looks.
-    hover : sequence of str
-        A hover text for each row.
+    ``bars`` are (low, high, colour, thickness, label), the two ends being columns of ``shown``,
+    whose first row is the lowest.
 
-    Examples
-    --------
     >>> figure = go.Figure()
     >>> table = pd.DataFrame({"low": [0.0, 1.0], "high": [2.0, 3.0]})
     >>> nested_bars(figure, table, [("low", "high", "navy", 0.5, "range")], ["first", "second"])

@@ -25,24 +25,8 @@ def range_bars(
 ) -> go.Figure:
     """Plot the range of each row of a table, the widest first.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns min, q05, median, q95, max, and perhaps best.
-    title : str
-    unit : str
-        Of the horizontal axis.
-    *notes : str
-        What else the subtitle says.
-    of : str
-        What a row is.
-    over : str
-        What the widest bars span.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        ``layout.meta["features"]`` names the rows from below.
+    Columns min, q05, median, q95, max and perhaps best; ``layout.meta["features"]`` names the rows
+    from below. ``of`` is what a row is, ``over`` what the widest bars span.
     """
     width = (table["max"] - table["min"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
@@ -103,14 +87,7 @@ def range_bars(
 def ring(figure: go.Figure, table: pd.DataFrame, values: NDArray[np.float64]) -> None:
     """Ring the values of some draws in a figure of :func:`range_bars`.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    table : DataFrame
-        What it was made of.
-    values : ndarray of shape (n_chosen, len(table))
-        Of the draws that were picked.
+    ``values`` (n_chosen, len(table)) are of the draws that were picked.
     """
     if not len(values):
         return

@@ -29,18 +29,8 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
     """Round the bounds of a table to four digits, to the side on which they stay true.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        ``attrs["rounding"]``, if there, names columns, or the index, and ``"up"`` or ``"down"``.
+    ``attrs["rounding"]`` names columns, or the index, and ``"up"`` or ``"down"``.
 
-    Returns
-    -------
-    DataFrame
-        The table as it is shown; the other columns as they were.
-
-    Examples
-    --------
     >>> promised = pd.DataFrame({"at least": [0.66669], "draws": [0.66669]})
     >>> promised.attrs["rounding"] = {"at least": "down"}
     >>> rounded_bounds(promised).loc[0].tolist()
@@ -59,15 +49,7 @@ def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
 def losses_table(rashomon_set: RashomonSet) -> pd.DataFrame:
     """List the loss of every draw.
 
-    Parameters
-    ----------
-    rashomon_set : RashomonSet
-        The draws with their losses (curator only).
-
-    Returns
-    -------
-    DataFrame
-        One row a draw: loss, excess, and whether it lies in the Rashomon set.
+    Curator only.
     """
     return pd.DataFrame(
         {
@@ -80,18 +62,7 @@ def losses_table(rashomon_set: RashomonSet) -> pd.DataFrame:
 
 
 def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
-    """List the coefficients of every draw.
-
-    Parameters
-    ----------
-    models : RashomonSet or ReleasedSet
-        The draws.
-
-    Returns
-    -------
-    DataFrame
-        One row a draw, one column a coefficient.
-    """
+    """List the coefficients of every draw."""
     index = pd.RangeIndex(models.n_draws, name="draw")
     return pd.DataFrame(models.coef, columns=list(models.parameter_names), index=index)
 
@@ -99,20 +70,7 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     """List the spread of every coefficient.
 
-    Parameters
-    ----------
-    models : RashomonSet or ReleasedSet
-        Of a curator's set the draws inside count; of a release, where no one can tell, all.
-
-    Returns
-    -------
-    DataFrame
-        One row a coefficient.
-
-    Raises
-    ------
-    ValueError
-        If no draw of a curator's set lies inside.
+    Of a curator's set the draws inside count; of a release, where no one can tell, all.
     """
     if isinstance(models, ReleasedSet):
         return coefficient_spread(models)
@@ -124,24 +82,7 @@ def importance_table(
 ) -> pd.DataFrame:
     """List the spread of every feature's permutation importance.
 
-    Parameters
-    ----------
-    rashomon_set : RashomonSet
-        The draws (curator only), of which those inside count.
-    X, y : array-like
-        Private rows, scaled as the draws were fitted, and their targets.
-    features : sequence, mapping or "columns", optional
-        Features or groups of them, see ``measures.feature_groups``.
-
-    Returns
-    -------
-    DataFrame
-        One row a feature.
-
-    Raises
-    ------
-    ValueError
-        If no draw lies inside.
+    Of the draws inside; curator only.
     """
     values, _ = importances(
         need_inside(counted(rashomon_set), rashomon_set), X, y, features=features
@@ -154,25 +95,8 @@ def people_table(
 ) -> pd.DataFrame:
     """List, group by group, how wide people's ranges of predictions are.
 
-    Parameters
-    ----------
-    rashomon_set : RashomonSet
-        The draws (curator only), of which those inside count.
-    X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted.
-    groups : array-like of shape (n_rows,), optional
-        A sensitive attribute.
-
-    Returns
-    -------
-    DataFrame
-        One row a group, however many there are: people, median and 95 % width, ambiguity for a
-        classification.
-
-    Raises
-    ------
-    ValueError
-        If no draw lies inside.
+    Of the draws inside; curator only. One row a group: people, median and 95 % width, and ambiguity
+    for a classification.
     """
     found = multiplicity(rashomon_set, X)
     split = members(found, groups)
@@ -195,16 +119,8 @@ def _of_group(found: Multiplicity, chosen: NDArray[np.bool_]) -> dict[str, float
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     """List excess losses and the share of draws that is promised to have at most each.
 
-    Parameters
-    ----------
-    given : Plan or RashomonSet
-        A set adds the share of its draws (curator only).
-
-    Returns
-    -------
-    DataFrame
-        One row an excess loss, up to four times the promised mean. Here and in the two tables
-        below ``attrs["rounding"]`` says to which side what is shown stays true.
+    Up to four times the promised mean; a set adds the share of its own draws (curator only). Here
+    and in the two tables below ``attrs["rounding"]`` says to which side what is shown stays true.
     """
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
@@ -219,18 +135,7 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
 
 
 def plan_table(planned: Plan) -> pd.DataFrame:
-    """List prices and the hit rates they guarantee.
-
-    Parameters
-    ----------
-    planned : Plan
-        A point of the curve.
-
-    Returns
-    -------
-    DataFrame
-        One row a price.
-    """
+    """List prices and the hit rates they guarantee."""
     prices, rates = price_curve(planned, n_points=13)
     index = pd.Index(prices, name="ε")
     frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
@@ -239,20 +144,7 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
-    """List the charges of a ledger and the total after each.
-
-    Parameters
-    ----------
-    charges : sequence of LedgerEntry
-        Oldest first.
-    delta : float
-        The δ at which to compose.
-
-    Returns
-    -------
-    DataFrame
-        One row a charge.
-    """
+    """List the charges of a ledger and the total after each."""
     counted = [entry.guarantee for entry in charges if entry.counts]
     totals = running_epsilon(counted, delta)
     places = accumulate(int(entry.counts) for entry in charges)

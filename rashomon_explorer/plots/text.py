@@ -16,20 +16,8 @@ _ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLO
 def percent(share: float, rounding: Rounding = "nearest") -> str:
     """Write a share as a percentage that never rounds a miss up to certainty.
 
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-    rounding : {"nearest", "up", "down"}
-        Bounds go up or down; up may reach 100%, which then is a true bound.
+    Bounds are rounded ``"up"`` or ``"down"``; up may reach 100%, which then is a true bound.
 
-    Returns
-    -------
-    str
-        Whole percent, or one decimal near the ends.
-
-    Examples
-    --------
     >>> percent(0.5), percent(0.9991), percent(1.0), percent(0.004), percent(1e-9)
     ('50%', '99.9%', '100%', '0.4%', '0%')
     >>> percent(0.1455), percent(0.1455, "down"), percent(0.99999, "down")
@@ -51,22 +39,8 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
 def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
     """Write a number with a few significant digits and no needless exponent.
 
-    Parameters
-    ----------
-    value : float
-        Any number.
-    digits : int
-        Significant digits.
-    rounding : {"nearest", "up", "down"}
-        Bounds go up or down.
+    Bounds are rounded ``"up"`` or ``"down"``.
 
-    Returns
-    -------
-    str
-        The number.
-
-    Examples
-    --------
     >>> number(0.02), number(1234.5), number(1e-06), number(4.0)
     ('0.02', '1,230', '1e-6', '4')
     >>> number(4.001, rounding="up"), number(4.009, rounding="down"), number(0.2, rounding="up")
@@ -86,20 +60,6 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
 def at_least(bound: float, *, share: bool = True) -> str:
     """Write a lower bound, rounded down: what is printed is never more than what is promised.
 
-    Parameters
-    ----------
-    bound : float
-        What is promised at least.
-    share : bool
-        Whether it is a share, between 0 and 1.
-
-    Returns
-    -------
-    str
-        The sign and the bound.
-
-    Examples
-    --------
     >>> at_least(0.1455), at_least(1.0), at_least(0.0042), at_least(2.349, share=False)
     ('≥ 14%', '≥ 100%', '≥ 0.4%', '≥ 2.34')
     """
@@ -109,20 +69,6 @@ def at_least(bound: float, *, share: bool = True) -> str:
 def at_most(bound: float, *, share: bool = False) -> str:
     """Write an upper bound, rounded up: what is printed is never less than what is promised.
 
-    Parameters
-    ----------
-    bound : float
-        What is promised at most.
-    share : bool
-        Whether it is a share, between 0 and 1.
-
-    Returns
-    -------
-    str
-        The sign and the bound.
-
-    Examples
-    --------
     >>> at_most(0.02341), at_most(4.0), at_most(0.141, share=True)
     ('≤ 0.0235', '≤ 4', '≤ 15%')
     """
@@ -132,20 +78,6 @@ def at_most(bound: float, *, share: bool = False) -> str:
 def price(epsilon: float, delta: float | None = None) -> str:
     """Write a privacy price, rounded up: no one pays more than is printed.
 
-    Parameters
-    ----------
-    epsilon : float
-        The price.
-    delta : float, optional
-        Where it is said; left out if None.
-
-    Returns
-    -------
-    str
-        ε, and δ if given.
-
-    Examples
-    --------
     >>> price(6.461), price(4.0, 1e-6)
     ('ε = 6.461', 'ε = 4 at δ = 1e-6')
     """
@@ -156,18 +88,6 @@ def price(epsilon: float, delta: float | None = None) -> str:
 def what_is_left(epsilon: float) -> str:
     """Write what is left of a budget, rounded down, never below nothing.
 
-    Parameters
-    ----------
-    epsilon : float
-        The budget less what was spent.
-
-    Returns
-    -------
-    str
-        A number.
-
-    Examples
-    --------
     >>> what_is_left(1.5395), what_is_left(-0.2)
     ('1.539', '0')
     """
@@ -177,18 +97,8 @@ def what_is_left(epsilon: float) -> str:
 def short_name(name: str) -> str:
     """Cut a long column name and keep markup in it from working.
 
-    Parameters
-    ----------
-    name : str
-        A column's name.
+    At most 24 characters, with ``<``, ``>`` and ``&`` as entities, since figures read HTML.
 
-    Returns
-    -------
-    str
-        At most 24 characters, with ``<``, ``>`` and ``&`` as entities, since figures read HTML.
-
-    Examples
-    --------
     >>> short_name("age"), short_name("mean_number_of_open_accounts"), short_name("<b>")
     ('age', 'mean_number_of_open_acc…', '&lt;b&gt;')
     """
@@ -198,21 +108,9 @@ def short_name(name: str) -> str:
 def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[str]:
     """Cut long names so that names that differ still differ.
 
-    Parameters
-    ----------
-    names : iterable
-        Names that stand in one figure.
-    longest : int
-        Characters of a name that is shown whole.
+    Cut at the end as :func:`short_name` cuts; where that makes two alike, in the middle; where that
+    does too, numbered.
 
-    Returns
-    -------
-    list of str
-        Cut at the end as :func:`short_name` cuts; where that makes two alike, cut in the middle;
-        where that does too, numbered.
-
-    Examples
-    --------
     >>> short_names(["age", "selection rate gap of draw 7", "selection rate gap of draw 8"])
     ['age', 'selection ra…p of draw 7', 'selection ra…p of draw 8']
     >>> short_names(["loss of draw 1 in group a", "loss of draw 2 in group a"], 12)
@@ -251,20 +149,6 @@ def _halved(name: str, longest: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Write a count with its noun.
 
-    Parameters
-    ----------
-    count : int
-        How many.
-    noun : str
-        One of them.
-
-    Returns
-    -------
-    str
-        Count and noun.
-
-    Examples
-    --------
     >>> plural(1, "draw"), plural(1200, "draw")
     ('1 draw', '1,200 draws')
     """

@@ -82,13 +82,8 @@ def _template(page: str) -> go.layout.Template:
 def templates() -> dict[str, Any]:
     """Return the figure templates of a light and a dark page.
 
-    Returns
-    -------
-    dict
-        Plain dictionaries under ``"light"`` and ``"dark"``, as Plotly's ``layout.template``.
+    Plain dictionaries under ``"light"`` and ``"dark"``, as Plotly's ``layout.template``.
 
-    Examples
-    --------
     >>> sorted(templates())
     ['dark', 'light']
     """
@@ -98,20 +93,8 @@ def templates() -> dict[str, Any]:
 def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figure:
     """Return an empty figure in the house's look.
 
-    Parameters
-    ----------
-    title, subtitle : str
-        What the figure shows; what was found, in one line.
-    height : int
-        Pixels.
+    A zoom made on screen survives later updates.
 
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Without traces; a zoom made on screen survives later updates.
-
-    Examples
-    --------
     >>> new_figure("Losses").layout.title.text
     'Losses'
     """
@@ -135,23 +118,10 @@ def _headline(title: str, subtitle: str) -> str:
 def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
     """Put the band on a figure that says who may see it.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    view : {"curator", "release", "none"}
-        Amber for what private rows were read for, green for what was paid, vermillion for no
-        guarantee.
-    text : str
-        The words; the colour never speaks alone. A ``<br>`` makes the band a line higher.
+    Amber for what private rows were read for (``"curator"``), green for what was paid
+    (``"release"``), vermillion for no guarantee (``"none"``). The colour never speaks alone; a
+    ``<br>`` makes the band a line higher.
 
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
-
-    Examples
-    --------
     >>> add_band(new_figure("Losses"), "curator", "curator view: not private").layout.meta
     {'view': 'curator'}
     """
@@ -178,20 +148,6 @@ def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
 def curator_band(figure: go.Figure, *, guaranteed: bool = True) -> go.Figure:
     """Mark a figure that was computed from private rows.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Changed in place.
-    guaranteed : bool
-        Whether the draws themselves carry a privacy guarantee.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The same figure.
-
-    Examples
-    --------
     >>> curator_band(new_figure("Losses")).layout.shapes[0].label.text
     'curator view: not private'
     """

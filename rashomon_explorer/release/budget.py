@@ -88,17 +88,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Priced:
-    """Noise and share of the price of one query.
-
-    Parameters
-    ----------
-    noise : Noise
-    share : float
-        Of the whole price, in the notion that adds up: ε of pure DP, μ² of Gaussian DP.
-    """
+    """Noise and share of the price of one query."""
 
     noise: Noise
-    share: float
+    share: float  # of the whole price, in the notion that adds up: ε of pure DP, μ² of Gaussian DP
 
 
 def price(
@@ -113,11 +106,6 @@ def price(
 
     ε of pure DP and μ² of Gaussian DP add up, and each query gets its weight's share of the sum
     (of which all are fixed beforehand, so that nothing rests on results).
-
-    Raises
-    ------
-    ValueError
-        If weights or errors are not positive, or name other queries.
     """
     if budget.standard_error is not None:
         if weights is not None:

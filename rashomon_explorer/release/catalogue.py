@@ -82,13 +82,7 @@ def get_query(query: str | Query) -> Query:
 
 
 def get_queries(queries: Sequence[str | Query]) -> tuple[Query, ...]:
-    """Find queries, each with a name of its own.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or two of one name.
-    """
+    """Find queries, each with a name of its own."""
     if isinstance(queries, str | Query):
         queries = [queries]
     found = tuple(get_query(query) for query in queries)

@@ -14,13 +14,7 @@ _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: their rounding is pai
 
 
 class Noise(Protocol):
-    """Independent noise of one scale on every coordinate of a query.
-
-    Parameters
-    ----------
-    scale : float
-        σ of the Gaussian, b of the Laplace law.
-    """
+    """Independent noise of one scale on every coordinate of a query."""
 
     @property
     def scale(self) -> float:

@@ -70,13 +70,8 @@ REFUSED: dict[str, tuple[str, str]] = {
 def refuse(name: str) -> None:
     """Refuse a query of that name, if it is one that has no useful bound.
 
-    Raises
-    ------
-    ValueError
-        If it is; the message says why and what to ask for.
+    The message says why and what to ask for.
 
-    Examples
-    --------
     >>> refuse("ambiguity")
     >>> refuse("median_loss")
     Traceback (most recent call last):

@@ -17,13 +17,6 @@ def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitiv
     they are computed from. One record then moves the answer *in doubles* by more than it moves
     the exact one, and noise in proportion to the latter would be too little.
 
-    Raises
-    ------
-    ValueError
-        If one is too small; the message says what to leave out.
-
-    Examples
-    --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> from rashomon_explorer.release import get_query
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50

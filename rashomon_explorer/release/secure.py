@@ -24,15 +24,7 @@ _EXACT = f"noise is exact on a public grid (OpenDP); {ROUNDED_BEFORE}"
 
 
 def check_secure(budget: Budget, random_state: int | None) -> None:
-    """Refuse, before rows are read, what exact noise does not have, and a missing OpenDP.
-
-    Raises
-    ------
-    ImportError
-        If OpenDP is not installed.
-    ValueError
-        If a seed is given, or a price in Gaussian DP.
-    """
+    """Refuse, before rows are read, what exact noise does not have, and a missing OpenDP."""
     if random_state is not None:
         raise ValueError(
             f"secure=True has no seed, got random_state={random_state!r}: noise that can be "

@@ -17,25 +17,14 @@ Baseline = int | tuple[float, ...]
 
 @dataclass(frozen=True, eq=False)
 class Public:
-    """All that sensitivities may depend on.
+    """All that sensitivities may depend on."""
 
-    Parameters
-    ----------
-    models : ReleasedSet
-        Draws that are paid for, hence public.
-    n_rows : int
-        Number of private rows; public under replace-one adjacency.
-    has_targets, has_groups : bool
-        Whether targets and groups are given.
-    categories : tuple
-        Groups that are told apart, declared and not learnt.
-    """
-
-    models: ReleasedSet
-    n_rows: int
+    models: ReleasedSet  # draws that are paid for, hence public
+    n_rows: int  # number of private rows; public under replace-one adjacency
+    # has_targets, has_groups: whether targets and groups are given
     has_targets: bool = False
     has_groups: bool = False
-    categories: tuple[Any, ...] = ()
+    categories: tuple[Any, ...] = ()  # groups that are told apart, declared and not learnt
 
     @property
     def n_draws(self) -> int:
@@ -72,34 +61,20 @@ class Public:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Private rows as the queries read them.  Curator: not private.
-
-    Parameters
-    ----------
-    public : Public
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,), optional
-        Targets as given, those of a regression clipped to the declared bounds.
-    groups : ndarray of int, shape (n_rows,), optional
-        Place of each row's group among the categories, −1 for any other.
-    """
+    """Private rows as the queries read them.  Curator: not private."""
 
     public: Public
-    X: FloatArray
+    X: FloatArray  # (n_rows, n_features)
+    # (n_rows,): targets as given, those of a regression clipped to the declared bounds
     y: NDArray[Any] | None
+    # (n_rows,): place of each row's group among the categories, −1 for any other
     groups: Codes | None
 
     @classmethod
     def read(
         cls, public: Public, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
     ) -> "Rows":
-        """Read the rows, one by one bounded as the models' are.
-
-        Raises
-        ------
-        ValueError
-            If a value is not finite, or a label is not one of the models' classes.
-        """
+        """Read the rows, one by one bounded as the models' are."""
         rows = np.asarray(X, dtype=float)
         if not np.isfinite(rows).all():
             raise ValueError("X holds NaN or infinity: remove or impute such rows first")
@@ -158,13 +133,7 @@ class Rows:
 
 
 def one_model(models: ReleasedSet, coef: tuple[float, ...]) -> ReleasedSet:
-    """Set of one public model in the place of the draws.
-
-    Raises
-    ------
-    ValueError
-        If it has another number of coefficients than the draws.
-    """
+    """Set of one public model in the place of the draws."""
     if len(coef) != models.coef.shape[1]:
         raise ValueError(
             f"baseline must be the place of a draw or {models.coef.shape[1]} coefficients, the "

@@ -24,18 +24,9 @@ _DRAWN_AS = {"scattergl": "scatter"}
 def figure_json(figure: go.Figure) -> str:
     """Write a figure as JSON that may stand inside a script element.
 
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
+    Without any ``<``, so that no text in it can end the element; without the template, which the
+    page has once for all figures.
 
-    Returns
-    -------
-    str
-        Without any ``<``, so that no text in it can end the element; without the template, which
-        the page has once for all figures.
-
-    Examples
-    --------
     >>> "<" in figure_json(new_figure("</script><b>"))
     False
     """
@@ -59,17 +50,7 @@ def json_for_script(values: Any) -> str:
 
 
 def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
-    """Least type II error of any test between neighbours, at a few type I errors.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-
-    Returns
-    -------
-    DataFrame
-        One row a type I error.
-    """
+    """Least type II error of any test between neighbours, at a few type I errors."""
     levels = np.concatenate([[0.0, 0.001, 0.01], np.linspace(0.02, 1.0, 50)])
     index = pd.Index(levels, name="false alarms at most")
     return pd.DataFrame({"misses at least": guarantee.tradeoff(levels)}, index=index)
@@ -78,15 +59,7 @@ def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
 def plot_tradeoff(table: pd.DataFrame) -> go.Figure:
     """Plot what a test for one record can do: misses against false alarms.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`tradeoff_table`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The curve below which no test gets, and the diagonal of guessing.
+    Below the curve no test gets.
     """
     figure = new_figure(
         "What can be told about one record",
@@ -117,21 +90,7 @@ def plot_tradeoff(table: pd.DataFrame) -> go.Figure:
 
 
 def plot_curves(table: pd.DataFrame, psi: float, *, guaranteed: bool) -> go.Figure:
-    """Plot measures over the Rashomon threshold (curator only).
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row a ψ, one column a measure.
-    psi : float
-        The set's own threshold.
-    guaranteed : bool
-        Whether the draws carry a guarantee.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-    """
+    """Plot measures over the Rashomon threshold (curator only)."""
     figure = new_figure(
         "Multiplicity over the threshold", "nested sets, from the same draws: no further sampling"
     )

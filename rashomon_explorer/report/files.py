@@ -7,15 +7,7 @@ from pathlib import Path
 
 
 def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
-    """Return where to write, before hours are spent on what would not be written.
-
-    Raises
-    ------
-    FileExistsError
-        If there is a file and ``overwrite`` is False.
-    FileNotFoundError
-        If there is no such folder.
-    """
+    """Return where to write, before hours are spent on what would not be written."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")

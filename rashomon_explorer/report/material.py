@@ -25,56 +25,27 @@ AnySet = RashomonSet | PredictorSet
 
 @dataclass(frozen=True, kw_only=True)
 class Public:
-    """What both editions may show.
-
-    Parameters
-    ----------
-    title : str
-    date : str
-        As it is to be printed; empty for none.
-    target : str
-        What the models predict, in words.
-    bounds : mapping of str to (float, float)
-        Declared, public range of each feature, in its own units.
-    constants : Constants, optional
-        Public constants of the problem, for the certificates.
-    domain : Domain, optional
-        The set of models that the constants are of.
-    ledger : Ledger, optional
-        Whose charges are listed.
-    """
+    """What both editions may show."""
 
     title: str = ""
-    date: str = ""
-    target: str = ""
+    date: str = ""  # as it is to be printed; empty for none
+    target: str = ""  # what the models predict, in words
+    # declared, public range of each feature, in its own units
     bounds: Bounds = field(default_factory=dict)
-    constants: Constants | None = None
-    domain: Domain | None = None
-    ledger: Ledger | None = None
+    constants: Constants | None = None  # public constants of the problem, for the certificates
+    domain: Domain | None = None  # the set of models that the constants are of
+    ledger: Ledger | None = None  # whose charges are listed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curator(Public):
-    """Material of the curator's edition: a set with its losses, and private rows.
-
-    Parameters
-    ----------
-    models : RashomonSet or PredictorSet
-    X : array-like or DataFrame of shape (n_rows, n_features), optional
-        Rows as the models take them.
-    y : ndarray of shape (n_rows,), optional
-        Targets as the estimator was given them.
-    groups : Series of shape (n_rows,), optional
-        A sensitive attribute.
-    problem : Problem, optional
-        What was drawn from, for exact ranges.
-    """
+    """Material of the curator's edition: a set with its losses, and private rows."""
 
     models: AnySet
-    X: Any = None
-    y: Any = None
-    groups: "pd.Series[Any] | None" = None
-    problem: Problem | None = None
+    X: Any = None  # (n_rows, n_features): rows as the models take them
+    y: Any = None  # (n_rows,): targets as the estimator was given them
+    groups: "pd.Series[Any] | None" = None  # (n_rows,): a sensitive attribute
+    problem: Problem | None = None  # what was drawn from, for exact ranges
 
     @property
     def readable(self) -> bool:
@@ -100,11 +71,6 @@ class Release(Public):
     """Material of the release: draws that were paid for, and aggregates that were.
 
     There is no field for rows, losses or anything else that was computed from them.
-
-    Parameters
-    ----------
-    models : ReleasedSet
-    aggregates : tuple of Released
     """
 
     models: ReleasedSet
@@ -119,15 +85,7 @@ def curator_material(
     problem: Problem | None,
     **public: Any,
 ) -> Curator:
-    """Check what a curator handed in, before anything is computed.
-
-    Raises
-    ------
-    TypeError
-        If ``models`` is no curator's set, or ``problem`` no problem.
-    ValueError
-        If lengths differ, or the problem is not the one of the set.
-    """
+    """Check what a curator handed in, before anything is computed."""
     if not isinstance(models, AnySet):
         raise TypeError(
             f"the curator's edition needs a RashomonSet, got {type(models).__name__}; a "
@@ -143,17 +101,7 @@ def curator_material(
 
 
 def release_material(models: ReleasedSet, aggregates: Sequence[Released], **public: Any) -> Release:
-    """Check that everything handed in was paid for.
-
-    Raises
-    ------
-    TypeError
-        If ``models`` is no release, or an aggregate something else.
-    CuratorOnlyError
-        If an aggregate carries no guarantee that holds.
-    ValueError
-        If the constants are not those of the plan.
-    """
+    """Check that everything handed in was paid for."""
     if type(models) is not ReleasedSet:
         raise TypeError(
             f"a release needs a ReleasedSet, got {type(models).__name__}: call .release() on a "

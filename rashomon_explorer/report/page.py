@@ -32,18 +32,11 @@ _CURATOR_VIEWS = ("curator", "none")
 
 @dataclass
 class Page:
-    """A report being written.
-
-    Parameters
-    ----------
-    title : str
-    edition : {"curator", "release"}
-    interactive : bool
-        Whether figures are drawn by a script in the file; without it there are tables alone.
-    """
+    """A report being written."""
 
     title: str
     edition: str
+    # whether figures are drawn by a script in the file; without it there are tables alone
     interactive: bool = True
     figures: int = 0
 

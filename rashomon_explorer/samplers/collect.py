@@ -16,21 +16,11 @@ _GRID = 2.0**20
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of one target, and the work they took.
+    """Draws of one target, and the work they took."""
 
-    Parameters
-    ----------
-    coef : ndarray of shape (k, p)
-        Models, rounded to the public grid of 2⁻²⁰.
-    losses : ndarray of shape (k,)
-        Losses of the models as drawn (curator).
-    acceptance : float
-        Draws accepted for each model whose loss was evaluated (curator).
-    """
-
-    coef: FloatArray
-    losses: FloatArray
-    acceptance: float
+    coef: FloatArray  # (k, p): models, rounded to the public grid of 2⁻²⁰
+    losses: FloatArray  # (k,): losses of the models as drawn (curator)
+    acceptance: float  # draws accepted for each model whose loss was evaluated (curator)
 
     def first(self, count: int) -> "Draws":
         """Keep the first ``count`` draws."""
@@ -46,27 +36,8 @@ def collect(
 ) -> Draws:
     """Take the first ``n_draws`` draws of a sampler.
 
-    Parameters
-    ----------
-    sampler : Sampler
-    target : GibbsTarget
-    n_draws : int
-    rng : numpy.random.Generator
-    report : callable, optional
-        Called with the draws so far after each batch; returning True stops early.
+    ``report`` is called with the draws so far after each batch; returning True stops early.
 
-    Returns
-    -------
-    Draws
-        Fewer than ``n_draws`` only if ``report`` stopped it.
-
-    Raises
-    ------
-    ValueError
-        If ``n_draws`` is below 1.
-
-    Examples
-    --------
     >>> from rashomon_explorer.problem import Problem
     >>> from rashomon_explorer.samplers import ExactSampler
     >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)

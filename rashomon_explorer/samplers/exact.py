@@ -147,18 +147,8 @@ class ExactSampler:
 def patience_for(p: int, most: int = 5_000_000) -> int:
     """Proposals without a draw after which the sampler gives up, from public numbers.
 
-    Parameters
-    ----------
-    p : int
-        Parameters: beyond 64 of them a proposal costs p² operations, and hope is small.
-    most : int, default=5_000_000
+    Beyond 64 parameters a proposal costs p² operations, and hope is small.
 
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> patience_for(10), patience_for(100)
     (5000000, 2000000)
     """

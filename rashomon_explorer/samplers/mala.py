@@ -110,38 +110,22 @@ class MalaSampler:
 
 @dataclass(frozen=True)
 class State:
-    """Where chains are, and what the next step needs to know of it.
+    """Where chains are, and what the next step needs to know of it."""
 
-    Parameters
-    ----------
-    u : ndarray of shape (p, K)
-        Places in whitened coordinates.
-    losses, energy : ndarray of shape (K,)
-        Losses, and −log density relative to G.
-    gradient : ndarray of shape (p, K)
-        Gradient of the energy by ``u``.
-    """
-
-    u: FloatArray
+    u: FloatArray  # (p, K): places in whitened coordinates
+    # losses, energy: (K,): losses, and −log density relative to G
     losses: FloatArray
     energy: FloatArray
-    gradient: FloatArray
+    gradient: FloatArray  # (p, K): gradient of the energy by ``u``
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One step of MALA on a target, in coordinates θ = centre + whiten·u.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    centre : ndarray of shape (p,)
-    whiten : ndarray of shape (p, p)
-    """
+    """One step of MALA on a target, in coordinates θ = centre + whiten·u."""
 
     target: GibbsTarget
-    centre: FloatArray
-    whiten: FloatArray
+    centre: FloatArray  # (p,)
+    whiten: FloatArray  # (p, p)
 
     @classmethod
     def of(cls, target: GibbsTarget) -> "Kernel":

@@ -132,22 +132,13 @@ def preflight(planned: Plan) -> Feasibility | None:
 def remedies(planned: Plan) -> str:
     """Say which single change would let exact draws come on simulated rows, with numbers.
 
-    Parameters
-    ----------
-    planned : Plan
+    Empty where draws are likely or nothing is known.
 
-    Returns
-    -------
-    str
-        A sentence of public numbers; empty where draws are likely or nothing is known.
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
-    On simulated rows draws come at the same price with radius = 2, 40 columns or psi = 0.05 \
-(a smaller ball holds flatter models).
+    On simulated rows draws come at the same price with radius = 2, 40 columns \
+or psi = 0.05 (a smaller ball holds flatter models).
     """
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:

@@ -52,19 +52,7 @@ class Recipe:
 def of_the_set(
     models: RashomonSet, table: Callable[[], pd.DataFrame]
 ) -> Callable[[], pd.DataFrame] | None:
-    """Give the table of a figure of the set, None where no draw lies inside: no numbers then.
-
-    Parameters
-    ----------
-    models : RashomonSet
-        The draws.
-    table : callable
-        Returns the numbers behind the figure.
-
-    Returns
-    -------
-    callable or None
-    """
+    """Give the table of a figure of the set, None where no draw lies inside: no numbers then."""
     return table if models.hit_rate > 0 else None
 
 

@@ -9,10 +9,7 @@ if TYPE_CHECKING:
 def picks(card: "FigureCard") -> None:
     """Let clicks and box selections in a card's figure choose draws.
 
-    Parameters
-    ----------
-    card : FigureCard
-        Its points carry the draw's number as ``customdata``.
+    Its points carry the draw's number as ``customdata``.
     """
 
     def clicked(change: dict[str, Any]) -> None:

@@ -9,13 +9,7 @@ from rashomon_explorer.explorer.html import code_block
 
 
 def hide_when_empty(region: ipywidgets.HTML) -> None:
-    """Take a region without words out of the layout, or its gap would show.
-
-    Parameters
-    ----------
-    region : ipywidgets.HTML
-        Hidden now if it is empty, shown as soon as it is not.
-    """
+    """Take a region without words out of the layout, or its gap would show."""
 
     def match(_change: object = None) -> None:
         region.layout.display = None if region.value else "none"
@@ -25,15 +19,7 @@ def hide_when_empty(region: ipywidgets.HTML) -> None:
 
 
 class CodeToggle:
-    """A button that shows the Python lines of what a panel shows.
-
-    Parameters
-    ----------
-    lines : callable
-        Returns the lines as they are now.
-    of : str
-        What they are the lines of, for the hint.
-    """
+    """A button that shows the Python lines of what a panel shows."""
 
     def __init__(self, lines: Callable[[], Sequence[str]], of: str) -> None:
         self.lines = lines
@@ -56,24 +42,7 @@ def card(
     children: Iterable[ipywidgets.Widget],
     code: CodeToggle | None = None,
 ) -> ipywidgets.VBox:
-    """Return a framed panel.
-
-    Parameters
-    ----------
-    step : str
-        Its number in the story, or an empty string.
-    title : str
-        Its heading.
-    children : iterable of Widget
-        Its content.
-    code : CodeToggle, optional
-        Its Python lines.
-
-    Returns
-    -------
-    ipywidgets.VBox
-        The panel.
-    """
+    """Return a framed panel."""
     number = f'<span class="rx-step" aria-hidden="true">{escape(step)}</span>' if step else ""
     heading = ipywidgets.HTML(f"<h2>{number}{escape(title)}</h2>")
     heading.add_class("rx-heading")

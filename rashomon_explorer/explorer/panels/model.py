@@ -16,18 +16,6 @@ _FITTED = ("logistic", "squared")
 def losses_for(task: str) -> tuple[str, ...]:
     """Name the losses of a task that the estimators fit.
 
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        What the data set asks for.
-
-    Returns
-    -------
-    tuple of str
-        Keys of the registry.
-
-    Examples
-    --------
     >>> losses_for("classification")
     ('logistic',)
     """
@@ -35,13 +23,7 @@ def losses_for(task: str) -> tuple[str, ...]:
 
 
 def dials() -> dict[str, Dial]:
-    """Make one slider a setting.
-
-    Returns
-    -------
-    dict of str to Dial
-        By the estimators' parameter names.
-    """
+    """Make one slider a setting."""
     return {
         "psi": Dial(
             label="Threshold ψ",

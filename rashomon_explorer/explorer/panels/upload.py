@@ -30,11 +30,6 @@ _TASKS = [("decide by the target", ""), ("classes", "classification"), ("a numbe
 class UploadPanel:
     """Declare a CSV file and load it.
 
-    Parameters
-    ----------
-    session : Session
-        Gets the data set.
-
     Attributes
     ----------
     file : FilePicker
@@ -124,13 +119,7 @@ class UploadPanel:
         return {name: value for name, value in given.items() if value or name in always}
 
     def read(self) -> None:
-        """Load the file as declared.
-
-        Raises
-        ------
-        DataError
-            Naming the column or line that is wrong and the remedy.
-        """
+        """Load the file as declared."""
         with warnings.catch_warnings():
             # The person ticked the box that says so, and every figure repeats it.
             warnings.simplefilter("ignore", PrivacyLeakWarning)

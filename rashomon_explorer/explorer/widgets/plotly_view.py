@@ -34,13 +34,6 @@ def _bundle_for(_connection: object) -> PlotlyBundle:
 def shared_bundle() -> PlotlyBundle:
     """Return the kernel's one bundle widget, made anew if it was closed.
 
-    Returns
-    -------
-    PlotlyBundle
-        A live widget that holds plotly.js.
-
-    Examples
-    --------
     >>> shared_bundle() is shared_bundle()
     True
     """

@@ -56,24 +56,10 @@ def jackknife(
     from the influences l_i = (k − 1)(mean − t_(i)): few misses that all raise it leave a long tail
     on one side.
 
-    Parameters
-    ----------
-    replicates : ndarray of shape (1 + n_units,)
-        The statistic, then the statistic without each unit.
-    drawn : ndarray of bool, shape (n_units,)
-        Which of two independent samples each unit belongs to.
-    level : float
-    freedom : float
-        Degrees of freedom; below 1 the interval is infinite.
-    skewed : bool, default=False
-        Whether to shift the interval, by at most half its half-width.
+    ``replicates`` (1 + n_units,): the statistic, then the statistic without each unit; ``drawn``
+    says which of the two samples a unit is of. Below one degree of freedom the interval is
+    infinite; the shift is at most half its half-width.
 
-    Returns
-    -------
-    Estimate
-
-    Examples
-    --------
     >>> means = np.array([2.0, 2.5, 2.0, 1.5])  # of 1, 2, 3 and of each pair of them
     >>> print(jackknife(means, np.ones(3, dtype=bool), 0.95, 2))
     2 [-0.484, 4.48]

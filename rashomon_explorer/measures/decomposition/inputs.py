@@ -23,35 +23,16 @@ ASSUMED = "the draws are taken to be independent and those inside uniform on the
 
 @dataclass(frozen=True)
 class Given:
-    """Draws and reference models on the same rows, ready to be compared.
+    """Draws and reference models on the same rows, ready to be compared."""
 
-    Parameters
-    ----------
-    values : ndarray
-        Prepared labels or scores of the draws, then of the reference.
-    inside : ndarray of bool, shape (n_draws,)
-    chains : ndarray of int
-        Chain of each reference model.
-    uniform : bool
-        Whether draws inside are uniform on the Rashomon set.
-    most : float
-        Largest difference of two models on a row.
-    guaranteed : bool
-        Whether the draws are known to carry a privacy guarantee.
-    least_hit_rate : float
-        Proved before the rows were read; 0 if nothing is.
-    assumed : str
-        What is taken for granted of the draws because nothing here can tell.
-    """
-
-    values: Any
-    inside: Mask
-    chains: NDArray[np.int_]
-    uniform: bool
-    most: float
-    guaranteed: bool
-    least_hit_rate: float
-    assumed: str = ""
+    values: Any  # prepared labels or scores of the draws, then of the reference
+    inside: Mask  # (n_draws,)
+    chains: NDArray[np.int_]  # chain of each reference model
+    uniform: bool  # whether draws inside are uniform on the Rashomon set
+    most: float  # largest difference of two models on a row
+    guaranteed: bool  # whether the draws are known to carry a privacy guarantee
+    least_hit_rate: float  # proved before the rows were read; 0 if nothing is
+    assumed: str = ""  # what is taken for granted of the draws because nothing here can tell
 
 
 def given(

@@ -45,18 +45,7 @@ def split_of(
     it the total's, then holds all that the interval of the hit rate leaves open. With fewer than
     five uniform models the width's is everything.
 
-    Parameters
-    ----------
-    units : Units
-    mixture : Mixture
-        Of these units.
-    uniform : bool
-        Whether draws inside are uniform on the set.
-    most : float
-        Largest value of k.
-    level : float
-    least_hit_rate : float, default=0.0
-        Proved for the mechanism, where something is.
+    ``most`` is the largest value of k, ``least_hit_rate`` what is proved for the mechanism.
     """
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))

@@ -117,13 +117,6 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
 def get_pair_measure(name: str) -> PairMeasure:
     """Measure of that name.
 
-    Raises
-    ------
-    ValueError
-        If it is not a mean over pairs of models.
-
-    Examples
-    --------
     >>> get_pair_measure("disagreement").of
     'labels'
     """

@@ -17,21 +17,14 @@ class Mixture:
     With h the hit rate, U the law inside and Q the law outside, independent draws f, f' of
     P = hU + (1 − h)Q have E k(f, f') = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q), and so
     have the pairs of different draws: exactly, since they are counted.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (3, 1 + n_units, …)
-        Share of the pairs with none, one and two models outside; m(m − 1), 2m(k − m) and
-        (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
-    values : ndarray of shape (3, 1 + n_units, …)
-        The measure among these pairs; NaN where there are none.
-    width : ndarray of shape (1 + n_units, …)
-        The measure of the uniform law on the Rashomon set.
     """
 
+    # (3, 1 + n_units, …): share of the pairs with none, one and two models outside; m(m − 1), 2m(k
+    # − m) and (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
     pairs: FloatArray
+    # (3, 1 + n_units, …): the measure among these pairs; NaN where there are none
     values: FloatArray
-    width: FloatArray
+    width: FloatArray  # (1 + n_units, …): the measure of the uniform law on the Rashomon set
 
     @classmethod
     def of(cls, units: PairSums, uniform: bool) -> "Mixture":

@@ -85,20 +85,12 @@ def width_or_noise_by_person(
 
 @dataclass(frozen=True)
 class RowUnits:
-    """Pair sums of each of a few rows; otherwise as :class:`Units`.
+    """Pair sums of each of a few rows; otherwise as :class:`Units`."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_models, n_rows[, n_classes])
-    measure : PairMeasure
-    layout : Layout
-    known : dict
-        Sums found before, by the weights' bytes: each is asked for several times.
-    """
-
-    values: Any
+    values: Any  # (n_models, n_rows[, n_classes])
     measure: PairMeasure
     layout: Layout
+    # sums found before, by the weights' bytes: each is asked for several times
     known: dict[bytes, FloatArray] = field(default_factory=dict)
 
     def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:

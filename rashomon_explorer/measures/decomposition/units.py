@@ -13,25 +13,16 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Layout:
-    """Which models are one unit: each draw, each reference model, or each chain of them.
+    """Which models are one unit: each draw, each reference model, or each chain of them."""
 
-    Parameters
-    ----------
-    unit : ndarray of int, shape (n_models,)
-        Unit of each model: draws are the first.
-    sizes : ndarray of shape (n_units,)
-        Models of each unit.
-    hit, missed : ndarray of bool, shape (n_units,)
-        Draws inside and outside the Rashomon set; the others are reference models.
-    weights : ndarray of shape (n_units,)
-        Of draws outside, in [0, 1]: their density at a lower temperature over that of the draws;
-        1 for all others.
-    """
-
-    unit: NDArray[np.int_]
-    sizes: FloatArray
+    unit: NDArray[np.int_]  # (n_models,): unit of each model: draws are the first
+    sizes: FloatArray  # (n_units,): models of each unit
+    # hit, missed: (n_units,): draws inside and outside the Rashomon set; the others are reference
+    # models
     hit: Mask
     missed: Mask
+    # (n_units,): of draws outside, in [0, 1]: their density at a lower temperature over that of the
+    # draws; 1 for all others
     weights: FloatArray
 
     @classmethod
@@ -76,16 +67,10 @@ class PairSums(Protocol):
 
 @dataclass(frozen=True)
 class Units:
-    """Pair sums of a mean over rows.
+    """Pair sums of a mean over rows."""
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_units, n_units)
-        Σ k(f, f') over the models of two units. Within a unit nothing counts: models of one
-        chain are not independent.
-    layout : Layout
-    """
-
+    # (n_units, n_units): Σ k(f, f') over the models of two units. Within a unit nothing counts:
+    # models of one chain are not independent.
     sums: FloatArray
     layout: Layout
 

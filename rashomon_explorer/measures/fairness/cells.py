@@ -14,22 +14,15 @@ from rashomon_explorer.measures.fairness.groups import Groups
 class Cells:
     """Some rows in the order of their groups.
 
-    Parameters
-    ----------
-    order : ndarray of int, shape (n_chosen,)
-        Rows, those of the first group first.
-    starts, sizes : ndarray of int, shape (n_groups,)
-        Where each group starts in ``order``, and how many rows it has there, at least one.
-
-    Examples
-    --------
     >>> groups = Groups.of(["b", "a", "b"], 3)
     >>> cells, values = Cells.of(groups), np.array([[1, 0, 1]])
     >>> cells.sums(values[:, cells.order]).tolist()
     [[0, 2]]
     """
 
-    order: NDArray[np.intp]
+    order: NDArray[np.intp]  # (n_chosen,): rows, those of the first group first
+    # starts, sizes: (n_groups,): where each group starts in ``order``, and how many rows it has
+    # there, at least one
     starts: NDArray[np.intp]
     sizes: NDArray[np.int_]
 
@@ -37,10 +30,7 @@ class Cells:
     def of(cls, groups: Groups, chosen: NDArray[np.bool_] | None = None, why: str = "") -> "Cells":
         """Order all rows, or those chosen.
 
-        Raises
-        ------
-        ValueError
-            If a group has none of the chosen rows; the message starts with ``why``.
+        A group without any is an error whose message starts with ``why``.
         """
         rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
         codes = groups.codes[rows]

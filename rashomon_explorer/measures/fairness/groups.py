@@ -17,37 +17,20 @@ GroupsLike = ArrayLike | pd.Series | pd.DataFrame
 class Groups:
     """Group of each row.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-        Place of the row's group in ``names``; each group has rows.
-    names : tuple
-        One a group; of several attributes a tuple of their values.
-    attributes : tuple of str
-        What the groups are of.
-
-    Examples
-    --------
     >>> table = pd.DataFrame({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
     >>> Groups.of(table, 3).names
     (('f', 'old'), ('f', 'young'), ('m', 'old'))
     """
 
-    codes: Codes
-    names: tuple[Any, ...]
-    attributes: tuple[str, ...]
+    codes: Codes  # (n_rows,): place of the row's group in ``names``; each group has rows
+    names: tuple[Any, ...]  # one a group; of several attributes a tuple of their values
+    attributes: tuple[str, ...]  # what the groups are of
 
     @classmethod
     def of(cls, groups: "GroupsLike | Groups", n_rows: int) -> "Groups":
         """Read one attribute, or the crossing of several, one a column.
 
         Of a crossing only combinations that occur are groups.
-
-        Raises
-        ------
-        ValueError
-            If there is not one group a row, one is missing, a declared category has no rows, or
-            all rows are in one group.
         """
         if isinstance(groups, Groups):
             return groups

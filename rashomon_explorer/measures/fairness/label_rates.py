@@ -19,31 +19,15 @@ _DEFAULTS = ({0, 1}, {-1, 1})
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Coded labels of models, beside the truth.
+    """Coded labels of models, beside the truth."""
 
-    Parameters
-    ----------
-    codes : ndarray of uint8, shape (n_models, n_rows)
-    truth : ndarray of uint8, shape (n_rows,)
-        Codes of the true labels.
-    positive : int
-        Code of the label that a rate is of.
-    """
-
-    codes: Bytes
-    truth: Bytes
-    positive: int
+    codes: Bytes  # (n_models, n_rows)
+    truth: Bytes  # (n_rows,): codes of the true labels
+    positive: int  # code of the label that a rate is of
 
     @classmethod
     def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
-        """Check and code labels of any kind.
-
-        Raises
-        ------
-        ValueError
-            If a shape is wrong, a label is missing, the two are of different kinds, or the
-            positive label is not known.
-        """
+        """Check and code labels of any kind."""
         coded = Labels.of(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
@@ -71,38 +55,19 @@ def _correct(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class LabelRate:
-    """Share of some rows of a group that a model treats so.
+    """Share of some rows of a group that a model treats so."""
 
-    Parameters
-    ----------
-    counted : callable
-        From codes (n_models, k), the truth (k,) and the positive code to what is counted.
-    among : {"all", "positive", "negative"}
-        Rows among which, by their true label.
-    """
-
+    # from codes (n_models, k), the truth (k,) and the positive code to what is counted
     counted: Callable[[Bytes, Bytes, int], NDArray[np.bool_]]
-    among: str = "all"
+    among: str = "all"  # rows among which, by their true label
 
     def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
-        """Rows among which to count.
-
-        Raises
-        ------
-        ValueError
-            If a group has none.
-        """
+        """Rows among which to count."""
         why = f"{name} counts rows {self.among} in y"
         return Cells.of(groups, _AMONG[self.among](judged), why)
 
     def rates(self, judged: Judged, groups: Groups, name: str) -> FloatArray:
-        """Rate (n_models, n_groups).
-
-        Raises
-        ------
-        ValueError
-            If a group has no row among which to count.
-        """
+        """Rate (n_models, n_groups)."""
         cells = self.cells(judged, groups, name)
         truth = judged.truth[cells.order]
         return np.concatenate(

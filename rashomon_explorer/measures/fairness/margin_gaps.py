@@ -18,12 +18,7 @@ def margin_gaps(
 
     ``groups`` names the group of each row of ``X``; the ranges are those within ``psi``.
 
-    Raises
-    ------
-    TypeError
-        If the models have no coefficients, or not those of the problem.
-    ValueError
-        If a model lies outside the exact range.
+    A model outside its exact range is an error.
     """
     coef = getattr(models, "coef", None)
     if coef is None or coef.shape[1] != problem.p:

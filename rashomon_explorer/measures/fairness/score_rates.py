@@ -16,30 +16,16 @@ from rashomon_explorer.validation import check_count
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of models, beside the truth.
+    """Scores of models, beside the truth."""
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_models, n_rows)
-    truth : ndarray of shape (n_rows,)
-        Targets; for probabilities 1 where the row is of their class and 0 elsewhere.
-    n_bins : int
-        Of the expected calibration error.
-    """
-
-    scores: FloatArray
+    scores: FloatArray  # (n_models, n_rows)
+    # (n_rows,): targets; for probabilities 1 where the row is of their class and 0 elsewhere
     truth: FloatArray
-    n_bins: int = 10
+    n_bins: int = 10  # of the expected calibration error
 
     @classmethod
     def of(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "Scored":
-        """Check scores and targets.
-
-        Raises
-        ------
-        ValueError
-            If a shape or value is wrong.
-        """
+        """Check scores and targets."""
         values = as_models_by_rows(scores, "scores")
         try:
             truth = np.asarray(y, dtype=float)
@@ -83,27 +69,14 @@ def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells)
 
 @dataclass(frozen=True)
 class ScoreRate:
-    """Number that a model's scores have in a group.
+    """Number that a model's scores have in a group."""
 
-    Parameters
-    ----------
-    measured : callable
-        From the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells.
-    signed : bool
-        Whether it may be negative, so that it has no ratio.
-    """
-
+    # from the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells
     measured: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
-    signed: bool = False
+    signed: bool = False  # whether it may be negative, so that it has no ratio
 
     def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
-        """Measure every model in every group, (n_models, n_groups).
-
-        Raises
-        ------
-        ValueError
-            If scores or targets do not suit it.
-        """
+        """Measure every model in every group, (n_models, n_groups)."""
         cells = Cells.of(groups)
         truth = scored.truth[cells.order]
         return np.concatenate(

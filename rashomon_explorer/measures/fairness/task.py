@@ -42,31 +42,17 @@ QUALITY = {"classification": "accuracy", "regression": "mean_absolute_error"}
 
 @dataclass(frozen=True, eq=False)
 class FairnessTask:
-    """Truth, groups and metrics.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    truth : ndarray of shape (n_rows,)
-        Codes of classes, or targets.
-    groups : Groups
-    positive : int
-        Code of the class that rates are of; of no meaning for a regression.
-    metrics : tuple of str
-    agg, method : str
-    n_bins : int
-    left_out : dict
-        Metrics that were not asked for by name and are not defined for some group, and why.
-    """
+    """Truth, groups and metrics."""
 
     task: str
-    truth: NDArray[Any]
+    truth: NDArray[Any]  # (n_rows,): codes of classes, or targets
     groups: Groups
-    positive: int
+    positive: int  # code of the class that rates are of; of no meaning for a regression
     metrics: tuple[str, ...]
     agg: str
     method: str
     n_bins: int
+    # metrics that were not asked for by name and are not defined for some group, and why
     left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -82,13 +68,7 @@ class FairnessTask:
         method: str,
         n_bins: int,
     ) -> "FairnessTask":
-        """Read targets as the models know them.
-
-        Raises
-        ------
-        ValueError
-            If a label, name, option or shape is wrong.
-        """
+        """Read targets as the models know them."""
         check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
         given = np.asarray(y)
@@ -134,15 +114,7 @@ class FairnessTask:
 
 
 def need_curator(models: object, instead: str) -> None:
-    """Refuse what does not know which models lie inside.
-
-    Raises
-    ------
-    CuratorOnlyError
-        For a release.
-    TypeError
-        For something else.
-    """
+    """Refuse what does not know which models lie inside."""
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
             "a release does not know which draws lie in the Rashomon set; on public rows "

@@ -107,13 +107,6 @@ MEASURES: dict[str, Measure] = {
 def get_measure(name: str) -> Measure:
     """Measure by its name.
 
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-
-    Examples
-    --------
     >>> get_measure("ambiguity").sampled
     'lower bound'
     """
@@ -123,13 +116,7 @@ def get_measure(name: str) -> Measure:
 
 
 def refuse_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the measure of that name does not take.
-
-    Raises
-    ------
-    TypeError
-        If there are any.
-    """
+    """Refuse options that the measure of that name does not take."""
     allowed = get_measure(name).options
     strange = sorted(set(options) - set(allowed))
     if strange:

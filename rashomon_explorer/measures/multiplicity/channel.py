@@ -22,19 +22,9 @@ def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
     what ends the search, whatever way led there; their own multiplicative steps need thousands
     where two models nearly coincide or one nearly counts.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_models, n_classes)
-        Probabilities.
-    tolerance : float
-        Difference of the bounds, in nats, at which a row is done.
+    ``rows`` (n_rows, n_models, n_classes) are probabilities; a row is done once its bounds, in
+    nats, differ by the tolerance at most.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, 2)
-
-    Examples
-    --------
     >>> channel_capacity(np.array([[[1.0, 0.0], [0.0, 1.0]]]), 1e-9).round(6).tolist()
     [[0.693147, 0.693147]]
     """

@@ -84,13 +84,7 @@ class Consistency(Votes):
 
 
 class Abstention(Votes):
-    """Share of rows whose self-consistency is below κ.
-
-    Parameters
-    ----------
-    n_classes, n_rows : int
-    kappa : float
-    """
+    """Share of rows whose self-consistency is below κ."""
 
     def __init__(self, n_classes: int, n_rows: int, kappa: float = 0.75) -> None:
         super().__init__(n_classes, n_rows)

@@ -79,13 +79,6 @@ def nest(
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     """Order of the models by excess, and how many of them lie within each ψ.
 
-    Raises
-    ------
-    ValueError
-        If there is not one number of excess for each model.
-
-    Examples
-    --------
     >>> order, sizes = nest([0.3, 0.1], np.array([0.2, 0.3]), 2)
     >>> order.tolist(), sizes.tolist()
     ([1, 0], [1, 2])

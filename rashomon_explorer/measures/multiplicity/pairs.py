@@ -100,12 +100,7 @@ class Pairs:
     Labels are kept as one bit a row and binary digit of the class, so that 64 rows of a pair are
     compared by one exclusive or: a million pairs of 50,000 rows take a second.
 
-    Parameters
-    ----------
-    n_classes : int
-    statistic : MeanKappa or LargestDistance
-    disputed : ndarray of int
-        Places of the rows that some models label differently: on the others no pair differs.
+    ``disputed`` are the rows that some models label differently: on the others no pair differs.
     """
 
     def __init__(self, n_classes: int, statistic: Statistic, disputed: NDArray[np.int_]) -> None:

@@ -142,12 +142,7 @@ def pattern_diversity(labels: ArrayLike) -> float:
 
 
 class Patterns:
-    """Different label vectors of the models seen.
-
-    Parameters
-    ----------
-    n_classes, n_rows : int
-    """
+    """Different label vectors of the models seen."""
 
     def __init__(self, n_classes: int, n_rows: int) -> None:
         self.seen: set[bytes] = set()

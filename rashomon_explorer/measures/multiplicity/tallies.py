@@ -16,10 +16,7 @@ Differs = Callable[[NDArray[Any]], NDArray[np.bool_]]
 class AnyDiffers:
     """Share of rows on which some model differs from the baseline.
 
-    Parameters
-    ----------
-    differs : callable
-        From a block of models (k, n_rows, …) to booleans (k, n_rows).
+    ``differs`` takes a block of models (k, n_rows, …) and gives booleans (k, n_rows).
     """
 
     def __init__(self, differs: Differs) -> None:
@@ -71,12 +68,7 @@ class MeanDiffers:
 
 
 class Votes:
-    """How many models give each row each class.
-
-    Parameters
-    ----------
-    n_classes, n_rows : int
-    """
+    """How many models give each row each class."""
 
     def __init__(self, n_classes: int, n_rows: int) -> None:
         self.models = 0

@@ -21,16 +21,9 @@ _WITHOUT_GAIN = 10
 
 @dataclass
 class CutPool:
-    """Half-spaces normal·θ ≤ limit that hold every model of the set, for all directions.
+    """Half-spaces normal·θ ≤ limit that hold every model of the set, for all directions."""
 
-    Parameters
-    ----------
-    normals : list of ndarray of shape (p,)
-        Of length 1.
-    limits : list of float
-    """
-
-    normals: list[FloatArray] = field(default_factory=list)
+    normals: list[FloatArray] = field(default_factory=list)  # (p,): of length 1
     limits: list[float] = field(default_factory=list)
 
     def add(self, normal: FloatArray, limit: float) -> None:
@@ -59,21 +52,8 @@ def furthest_by_cuts(
     hyperplane method, Veinott, Oper. Res. 1967). Whatever the programme's rounding, multipliers
     λ ≥ 0 of the cuts prove a·ϑ ≤ λ·limits + h_C(a − Gᵀλ) with the domain's support function.
 
-    Parameters
-    ----------
-    domain : Domain
-    among : LevelSet
-        Its models lie in the domain.
-    direction : ndarray of shape (p,)
-    enough : callable
-        Takes the inner and the outer extent and says whether to stop.
-    pool : CutPool
-        Cuts known before; new ones are added.
-
-    Returns
-    -------
-    outer : float
-    point : ndarray of shape (p,)
+    ``enough`` takes the inner and the outer extent and says whether to stop; new cuts join the
+    pool.
     """
     centre, radius = among.centre, domain.radius_bound
     outer = float(domain.support(direction[:, None])[0] - direction @ centre)

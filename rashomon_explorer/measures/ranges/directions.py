@@ -15,13 +15,7 @@ from rashomon_explorer.problem import add_intercept, clip_rows
 def parameter_names(
     problem: ConvexProblem, feature_names: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Names of a problem's parameters: features, then the intercept, for each score.
-
-    Raises
-    ------
-    ValueError
-        If the number of names is wrong.
-    """
+    """Names of a problem's parameters: features, then the intercept, for each score."""
     outputs = problem.loss.outputs
     width = problem.p // outputs - problem.intercept
     if feature_names is None:
@@ -35,13 +29,7 @@ def parameter_names(
 
 
 def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> FloatArray:
-    """Directions (k, p), by default one for each parameter.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong or an entry is not finite.
-    """
+    """Directions (k, p), by default one for each parameter."""
     if directions is None:
         return np.eye(problem.p)
     try:
@@ -58,13 +46,7 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
 
 
 def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
-    """Rows (n_rows, width) as the models score them: shortened, with a constant if need be.
-
-    Raises
-    ------
-    ValueError
-        If the rows are not finite or have another number of columns than the models.
-    """
+    """Rows (n_rows, width) as the models score them: shortened, with a constant if need be."""
     try:
         rows = np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -107,14 +89,7 @@ def row_index(X: ArrayLike) -> pd.Index:
 def gap_directions(
     problem: ConvexProblem, X: ArrayLike, groups: ArrayLike
 ) -> tuple[FloatArray, pd.Index]:
-    """Directions of the difference of mean scores of every pair of groups.
-
-    Raises
-    ------
-    ValueError
-        If there is not one group a row, a group is missing, there is only one, or the models
-        have several scores.
-    """
+    """Directions of the difference of mean scores of every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score a row: give directions of your own")
     rows = scored_rows(problem, X)

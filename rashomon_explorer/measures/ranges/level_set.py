@@ -16,13 +16,7 @@ _ROUNDING = 1e-14  # of the loss: sums of n terms are right to about 1e-15 of it
 
 
 def check_problem(problem: object) -> None:
-    """Refuse what is no problem, such as a fitted model.
-
-    Raises
-    ------
-    TypeError
-        If it has no certified minimum; the message says how a problem is made.
-    """
+    """Refuse what is no problem, such as a fitted model."""
     if not hasattr(type(problem), "minimum"):
         raise TypeError(
             f"problem must be a Problem or a PenalisedProblem, got {type(problem).__name__}: make "
@@ -95,29 +89,14 @@ class ConvexProblem(Objective, Protocol):
 
 @dataclass(frozen=True)
 class LevelSet:
-    """Models of a bounded set with objective ≤ level, seen from one of them.
-
-    Parameters
-    ----------
-    objective : Objective
-    centre : ndarray of shape (p,)
-        A model of the set, well inside the level.
-    base : float
-        Its objective.
-    level : float
-        Largest objective, above ``base``.
-    reach : Reach
-        A ball or an ellipsoid that holds the whole set.
-    domain : Region
-        Where its models lie.
-    """
+    """Models of a bounded set with objective ≤ level, seen from one of them."""
 
     objective: Objective
-    centre: FloatArray
-    base: float
-    level: float
-    reach: Reach
-    domain: Region
+    centre: FloatArray  # (p,): a model of the set, well inside the level
+    base: float  # its objective
+    level: float  # largest objective, above ``base``
+    reach: Reach  # a ball or an ellipsoid that holds the whole set
+    domain: Region  # where its models lie
 
     @property
     def room(self) -> float:

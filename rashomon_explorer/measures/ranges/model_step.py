@@ -22,20 +22,8 @@ def furthest_of_model(
     Without the ball it is θ − B⁻¹g + ρ·B⁻¹a/√(aᵀB⁻¹a) with ρ² = 2·room + gᵀB⁻¹g; where that
     leaves the ball, two multipliers are searched for.
 
-    Parameters
-    ----------
-    direction, theta, gradient : ndarray of shape (p, K)
-        a, θ and g of each column.
-    room : ndarray of shape (K,)
-    inverse : ndarray of shape (K, p, p)
-        B⁻¹, positive definite.
-    radius : float
-        May be infinite.
-
-    Returns
-    -------
-    ndarray of shape (p, K)
-        Where the model's level set is empty, the model's minimiser.
+    ``direction``, ``theta``, ``gradient`` (p, K) are a, θ, g; ``room`` (K,); ``inverse`` (K, p, p)
+    is B⁻¹; the radius may be infinite. Where the level set is empty it is the model's minimiser.
     """
     both = inverse @ np.stack([gradient.T, direction.T], axis=2)
     down, along = both[:, :, 0].T, both[:, :, 1].T

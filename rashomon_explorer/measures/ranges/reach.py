@@ -25,17 +25,10 @@ class Reach(Protocol):
 
 @dataclass(frozen=True)
 class BallReach:
-    """Models with ‖θ‖ ≤ radius, a constraint of the problem or of a ball around its domain.
-
-    Parameters
-    ----------
-    radius : float
-    centre : ndarray of shape (p,)
-        θ*, which extents are measured from.
-    """
+    """Models with ‖θ‖ ≤ radius, a constraint of the problem or of a ball around its domain."""
 
     radius: float
-    centre: FloatArray
+    centre: FloatArray  # (p,): θ*, which extents are measured from
 
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray

@@ -22,21 +22,11 @@ _STIFFER, _SOFTER = 4.0, 0.5
 
 @dataclass(frozen=True)
 class Extents:
-    """What is known of max a·(ϑ − θ*) over a level set.
+    """What is known of max a·(ϑ − θ*) over a level set."""
 
-    Parameters
-    ----------
-    inner : ndarray of shape (K,)
-        Attained by ``points``: at most the maximum.
-    outer : ndarray of shape (K,)
-        Proved by a tangent: at least the maximum.
-    points : ndarray of shape (p, K)
-        Models of the set.
-    """
-
-    inner: FloatArray
-    outer: FloatArray
-    points: FloatArray
+    inner: FloatArray  # (K,): attained by ``points``: at most the maximum
+    outer: FloatArray  # (K,): proved by a tangent: at least the maximum
+    points: FloatArray  # (p, K): models of the set
 
 
 def furthest(
@@ -53,19 +43,9 @@ def furthest(
     Teboulle, SIAM J. Optim. 2010, with a metric learnt by BFGS updates that starts from the
     Hessian at θ*). A model that promised too much is made stiffer, until the step climbs.
 
-    Parameters
-    ----------
-    among : LevelSet
-    directions : ndarray of shape (p, K)
-    tolerance : float
-        Share of the outer extent that inner and outer ends may differ by.
-    decided : callable, optional
-        Takes columns (k,), their inner and outer ends, and says which need no more search.
-
-    Returns
-    -------
-    Extents
-        The bracket is wider than the tolerance where the search ended without success.
+    The bracket is wider than the tolerance, a share of the outer extent, where the search ended
+    without success. ``decided`` takes columns, their inner and outer ends, and says which need no
+    more search.
     """
     p, count = directions.shape
     soft = _inverse(among.objective.hessian(among.centre), _least_curvature(among))

@@ -48,23 +48,8 @@ def furthest_on(
     level set has a·ϑ ≤ (level − m)/τ, with equality for the τ whose minimiser has L = level;
     L there rises with τ, which is searched for.
 
-    Parameters
-    ----------
-    domain : Domain
-    among : LevelSet
-        Its models lie in the domain.
-    direction : ndarray of shape (p,)
-    outer : float
-        A bound known before.
-    tolerance : float
-        Share of the outer bound that the two may differ by.
-    enough : callable
-        Takes the inner and the outer extent and says whether to stop.
-
-    Returns
-    -------
-    outer : float
-    point : ndarray of shape (p,)
+    ``outer`` is a bound known before, ``tolerance`` a share of it; ``enough`` takes the inner and
+    the outer extent and says whether to stop.
     """
     centre, room = among.centre, among.room
     outer = min(outer, float(domain.support(direction[:, None])[0] - direction @ centre))

@@ -21,25 +21,7 @@ def asked_task(
 ) -> tuple[LinearTask, Sequence[str], Groups]:
     """Models with rows, the names of the features, and which are one feature if that is known.
 
-    Parameters
-    ----------
-    models_or_problem : RashomonSet, ReleasedSet, Problem, PenalisedProblem or fitted estimator
-        Of a problem or one of scikit-learn's linear models: its best model.
-    X, y : array-like, optional
-        Rows and targets; a problem holds its own.
-    loss : str, optional
-        For sets.
-
-    Returns
-    -------
-    LinearTask, sequence of str, and mapping or None
-
-    Raises
-    ------
-    TypeError
-        If it is none of these.
-    ValueError
-        If rows are missing, or given to a problem that holds its own.
+    Of a problem, which holds its own rows, or one of scikit-learn's linear models: its best model.
     """
     given = getattr(models_or_problem, "rashomon_set_", models_or_problem)
     if hasattr(given, "predict"):
@@ -56,15 +38,7 @@ def asked_task(
 def class_problem(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, psi: float | None
 ) -> tuple[Problem, float, Sequence[str] | None, Groups]:
-    """Problem whose whole set is meant, its ψ, and names and groups of features if it has any.
-
-    Raises
-    ------
-    TypeError
-        If no such problem is known; the message says what would answer.
-    ValueError
-        If rows or ψ are missing, or rows are given to a problem that holds its own.
-    """
+    """Problem whose whole set is meant, its ψ, and names and groups of features if it has any."""
     given = models_or_problem
     if isinstance(given, Problem):
         refuse_rows(X, y)

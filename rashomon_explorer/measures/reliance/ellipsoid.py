@@ -15,18 +15,11 @@ _HELD = 1e-9  # a constraint broken by less, in units of its own size, counts as
 
 @dataclass(frozen=True)
 class Least:
-    """A certified least value.
+    """A certified least value."""
 
-    Parameters
-    ----------
-    bound : float
-        No point of the set has a lower value.
-    points : ndarray of shape (p, k)
-        Candidates, perhaps outside the set: the solutions of its relaxations. The minimiser is
-        among them where the relaxation is exact.
-    """
-
-    bound: float
+    bound: float  # no point of the set has a lower value
+    # (p, k): candidates, perhaps outside the set: the solutions of its relaxations. The minimiser
+    # is among them where the relaxation is exact.
     points: FloatArray
 
 
@@ -39,24 +32,9 @@ def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
     included. The bound is the dual value at the multiplier found, which is below the least value
     whatever that multiplier is.
 
-    Parameters
-    ----------
-    objective : Quadratic
-    ellipsoid : Quadratic
-        Of positive definite matrix, below 0 somewhere.
+    Two points where the hard case has two minimisers. ``ellipsoid`` is definite, and below 0
+    somewhere.
 
-    Returns
-    -------
-    Least
-        With one point, or two where the hard case has two minimisers.
-
-    Raises
-    ------
-    LinAlgError
-        If the matrix is not definite.
-
-    Examples
-    --------
     >>> saddle = Quadratic(np.diag([1.0, -1.0]), np.zeros(2), 0.0)
     >>> disc = Quadratic(np.eye(2), np.zeros(2), -4.0)
     >>> least = least_on_ellipsoid(saddle, disc)
@@ -87,17 +65,8 @@ def least_on_intersection(objective: Quadratic, first: Quadratic, second: Quadra
     It is exact where one constraint holds by itself at the minimiser of the other's problem, and
     may fall short of the least value otherwise: with two constraints the S-lemma does not hold.
 
-    Parameters
-    ----------
-    objective, first, second : Quadratic
-        The sum of the constraints must be definite.
+    The sum of the constraints must be definite.
 
-    Returns
-    -------
-    Least
-
-    Examples
-    --------
     >>> line = Quadratic(np.zeros((1, 1)), np.array([0.5]), 0.0)
     >>> near, wide = (Quadratic(np.eye(1), np.zeros(1), -r * r) for r in (1.0, 2.0))
     >>> round(least_on_intersection(line, wide, near).bound, 9)

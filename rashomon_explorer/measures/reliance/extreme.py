@@ -7,18 +7,8 @@ from numpy.typing import NDArray
 
 
 class Extreme(NamedTuple):
-    """Greatest value over a set of models, bracketed.
+    """Greatest value over a set of models, bracketed."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-        A model of the set.
-    attained : float
-        Its value.
-    bound : float
-        No model of the set has a greater one.
-    """
-
-    theta: NDArray[np.float64]
-    attained: float
-    bound: float
+    theta: NDArray[np.float64]  # (p,): a model of the set
+    attained: float  # its value
+    bound: float  # no model of the set has a greater one

@@ -22,20 +22,8 @@ def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatAr
 
     The set is convex, so that bisection finds where each segment leaves it.
 
-    Parameters
-    ----------
-    problem : Problem
-    level : float
-        Largest loss of the set, at least the best model's.
-    points : ndarray of shape (p, K)
+    ``level`` is the largest loss of the set, at least the best model's.
 
-    Returns
-    -------
-    ndarray of shape (p, K)
-        Every column has a loss of ``level`` or less and lies in the domain.
-
-    Examples
-    --------
     >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
     >>> level = problem.minimum.value + 0.1
     >>> inside = pulled_inside(problem, level, np.array([[-9.0], [9.0]]))
@@ -65,19 +53,8 @@ def climbed(
     A heuristic: sequential quadratic programming on the ball around the domain, and projected
     ascent on another domain. What it finds is attained, nothing more.
 
-    Parameters
-    ----------
-    problem : Problem
-    level : float
-    start : ndarray of shape (p,)
-    function : callable
-        Model (p,) → value and gradient (p,).
-    width : ndarray of shape (p,), optional
-        Bounds of |θ − θ*| on the set, beyond which the search need not look.
-
-    Returns
-    -------
-    ndarray of shape (p,)
+    ``function`` takes a model (p,) and gives value and gradient; ``width`` (p,) bounds |θ − θ*| on
+    the set, beyond which the search need not look.
     """
     wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)

@@ -47,21 +47,12 @@ class LogisticClass:
     tangent at ϑ and in the ball of models. So the maximum of a quadratic on the intersection of
     two quadratic sets is a bound for every ϑ, mixture of tangents and pair of sets; the least of
     a few is kept. What is attained comes from a local search.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of logistic loss.
-    psi : float
-    ratio : bool
-    switched : SwitchedLogistic
-        e_switch.
     """
 
-    problem: Problem
+    problem: Problem  # of logistic loss
     psi: float
     ratio: bool
-    switched: SwitchedLogistic
+    switched: SwitchedLogistic  # e_switch
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
@@ -209,19 +200,12 @@ class LogisticClass:
 
 @dataclass(frozen=True)
 class _Touching:
-    """Quadratics above and tangents below e_switch and e_orig, and a set around the good models.
+    """Quadratics above and tangents below e_switch and e_orig, and a set around the good models."""
 
-    Parameters
-    ----------
-    above, below : tuple of Quadratic
-        Of e_switch and e_orig.
-    within : Quadratic
-        ≤ 0 on the Rashomon set.
-    """
-
+    # above, below: of e_switch and e_orig
     above: tuple[Quadratic, Quadratic]
     below: tuple[Quadratic, Quadratic]
-    within: Quadratic
+    within: Quadratic  # ≤ 0 on the Rashomon set
 
     @classmethod
     def of(cls, models: LogisticClass, centre: FloatArray, within: Quadratic) -> "_Touching":

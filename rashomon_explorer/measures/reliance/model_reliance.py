@@ -92,23 +92,7 @@ def model_reliance(
 def reliance_table(
     task: LinearTask, groups: Mapping[str, Columns], form: str = "difference"
 ) -> pd.DataFrame:
-    """Reliance of linear models, one row a model and one column a group.
-
-    Parameters
-    ----------
-    task : LinearTask
-    groups : mapping of str to ndarray of int
-    form : {"difference", "ratio"}
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    ValueError
-        If the form is unknown, there are fewer than two rows, or a ratio's denominator is 0.
-    """
+    """Reliance of linear models, one row a model and one column a group."""
     if len(task.rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
     before = original_loss(task)
@@ -118,23 +102,7 @@ def reliance_table(
 
 
 def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
-    """Reliance in the form asked for, from e_switch − e_orig and e_orig.
-
-    Parameters
-    ----------
-    form : {"difference", "ratio"}
-    rise : pandas.DataFrame of n_models rows
-    before : ndarray of shape (n_models,)
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    ValueError
-        If the form is unknown, or a ratio's denominator is 0.
-    """
+    """Reliance in the form asked for, from e_switch − e_orig and e_orig."""
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
     if form == "ratio" and not before.all():

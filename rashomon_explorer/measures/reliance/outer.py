@@ -26,18 +26,6 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     which bounds the |z_i·h| anew. The first d_i are those of the ball and of the certified
     excess bound that the exact sampler uses; each round only lowers them.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of logistic loss.
-    psi : float
-
-    Returns
-    -------
-    Quadratic
-
-    Examples
-    --------
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 6 + [-1, 1] * 3, radius=2.0)
     >>> outer = outer_ellipsoid(problem, 0.01)
     >>> bool(outer(problem.minimum.theta[:, None])[0] < 0)

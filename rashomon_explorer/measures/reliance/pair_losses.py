@@ -25,26 +25,9 @@ def switched_mean(
     zero-one, absolute and hinge loss by sorting a, O(n·m) for logistic loss through
     :class:`SoftplusKernel`, O(n²) for softmax.
 
-    Parameters
-    ----------
-    base, moving : ndarray of shape (n_models, n_rows, outputs)
-        Part b of each score that stays with its row, and part a that moves.
-    targets : ndarray of shape (n_rows,)
-        Codes 0, 1, … of classes, or targets.
-    loss : str
-        A key of ``ROW_LOSSES``.
+    ``base`` b stays with its row, ``moving`` a moves; both are (n_models, n_rows, outputs), and
+    ``loss`` is a key of ``ROW_LOSSES``.
 
-    Returns
-    -------
-    ndarray of shape (n_models,)
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rows, or too many pairs for a loss that needs each.
-
-    Examples
-    --------
     >>> scores = np.array([[[0.0], [1.0]]])
     >>> switched_mean(np.zeros((1, 2, 1)), scores, np.array([0.0, 1.0]), "squared").tolist()
     [0.5]

@@ -12,22 +12,7 @@ _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 
 
 def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
-    """Models with a problem's own rows, targets and loss, without its ridge.
-
-    Parameters
-    ----------
-    problem : Problem or PenalisedProblem
-    coef : array-like of shape (n_models, p)
-
-    Returns
-    -------
-    LinearTask
-
-    Raises
-    ------
-    ValueError
-        If the models have another number of parameters, or no form of the loss is known.
-    """
+    """Models with a problem's own rows, targets and loss, without its ridge."""
     models = np.asarray(coef, dtype=float)
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
         raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")

@@ -12,22 +12,13 @@ from rashomon_explorer.measures.features import Columns
 class Quadratic:
     """θᵀPθ + 2qᵀθ + r.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (p, p)
-        P, symmetric.
-    vector : ndarray of shape (p,)
-    constant : float
-
-    Examples
-    --------
     >>> one = Quadratic(np.eye(2), np.array([0.0, 1.0]), 3.0)
     >>> (2.0 * one - one)(np.array([[1.0], [2.0]])).tolist()
     [12.0]
     """
 
-    matrix: FloatArray
-    vector: FloatArray
+    matrix: FloatArray  # (p, p): P, symmetric
+    vector: FloatArray  # (p,)
     constant: float
 
     def __call__(self, theta: FloatArray) -> FloatArray:
@@ -56,26 +47,13 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class SquareMoments:
-    """What half the mean squared error, switched or not, needs to know of n rows.
-
-    Parameters
-    ----------
-    n : int
-    gram : ndarray of shape (p, p)
-        ZᵀZ/n.
-    cross : ndarray of shape (p,)
-        Zᵀy/n.
-    energy : float
-        yᵀy/n.
-    row_mean : ndarray of shape (p,)
-    target_mean : float
-    """
+    """What half the mean squared error, switched or not, needs to know of n rows."""
 
     n: int
-    gram: FloatArray
-    cross: FloatArray
-    energy: float
-    row_mean: FloatArray
+    gram: FloatArray  # (p, p): ZᵀZ/n
+    cross: FloatArray  # (p,): Zᵀy/n
+    energy: float  # yᵀy/n
+    row_mean: FloatArray  # (p,)
     target_mean: float
 
     @classmethod

@@ -29,15 +29,6 @@ class SoftplusKernel:
     T(b)·C·g(t_k + u_l)·Cᵀ·T(a)ᵀ to rounding, with some 12·w + 10 nodes t, u a side, and every sum
     over pairs costs O(n·m) instead of O(n²).
 
-    Parameters
-    ----------
-    left, right : ndarray of shape (n, m) and (n, m')
-        Chebyshev polynomials at b and a, times the interpolation at the nodes.
-    arguments : ndarray of shape (m, m')
-        t_k + u_l.
-
-    Examples
-    --------
     >>> b, a = np.array([0.0, 1.0]), np.array([0.5, -2.0])
     >>> kernel, ones = SoftplusKernel.of(b, a), np.ones((2, 1))
     >>> exact = np.logaddexp(0, b[:, None] + a).sum()
@@ -45,9 +36,11 @@ class SoftplusKernel:
     True
     """
 
+    # left, right: (n, m) and (n, m'): Chebyshev polynomials at b and a, times the interpolation at
+    # the nodes
     left: FloatArray
     right: FloatArray
-    arguments: FloatArray
+    arguments: FloatArray  # (m, m'): t_k + u_l
 
     @classmethod
     def of(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":

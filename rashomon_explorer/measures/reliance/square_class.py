@@ -29,40 +29,22 @@ class SquareClass:
     those of the ratio are the roots t of max (±(e_switch − e_orig) − t·e_orig) = 0, found by
     Dinkelbach's steps (Fisher, Rudin and Dominici 2019, §6, search binarily). Where the ball of
     models cuts the ellipsoid there are two constraints: the bound is their dual, still certified.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of squared loss.
-    level : float
-        Largest loss of the set.
-    ratio : bool
-    rise, original : Quadratic
-        e_switch − e_orig and e_orig.
-    within, ball : Quadratic
-        The set's constraints, ≤ 0.
-    floor : float
-        Least e_orig of any model at all.
     """
 
-    problem: Problem
-    level: float
+    problem: Problem  # of squared loss
+    level: float  # largest loss of the set
     ratio: bool
+    # rise, original: e_switch − e_orig and e_orig
     rise: Quadratic
     original: Quadratic
+    # within, ball: the set's constraints, ≤ 0
     within: Quadratic
     ball: Quadratic
-    floor: float
+    floor: float  # least e_orig of any model at all
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "SquareClass":
-        """Reliance on ``columns`` over {L ≤ min L + ψ}.
-
-        Raises
-        ------
-        ValueError
-            If a ratio is asked for and some model fits the rows without any loss.
-        """
+        """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
         moments = SquareMoments.of(task.rows, task.targets)
         original, eye = moments.original(), np.eye(problem.p)

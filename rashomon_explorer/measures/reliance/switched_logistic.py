@@ -21,24 +21,16 @@ class SwitchedLogistic:
 
     Value, gradient and Hessian cost O(n·m), through :class:`SoftplusKernel`.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-    codes : ndarray of shape (n,)
-        1 for the positive class, 0 for the other.
-    columns : ndarray of int
-        S.
+    ``codes`` (n,) are 1 for the positive class and 0 for the other; ``columns`` are S.
 
-    Examples
-    --------
     >>> one = SwitchedLogistic(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]), np.array([0]))
     >>> bool(np.isclose(one.value(np.array([[2.0]]))[0], (np.log1p(np.exp(2)) + np.log(2)) / 2))
     True
     """
 
-    rows: FloatArray
-    codes: FloatArray
-    columns: Columns
+    rows: FloatArray  # (n, p)
+    codes: FloatArray  # (n,): 1 for the positive class, 0 for the other
+    columns: Columns  # S
 
     @property
     def n(self) -> int:
@@ -64,14 +56,7 @@ class SwitchedLogistic:
         return self.weighted(theta, curvature)
 
     def weighted(self, theta: FloatArray, weight: Function) -> FloatArray:
-        """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p).
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p,)
-        weight : callable
-            A function that :class:`SoftplusKernel` can sum.
-        """
+        """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p)."""
         kernel, scores = self._kernel(theta)
         own = weight(scores)
         moved, rest = self.columns, self._rest

@@ -15,20 +15,11 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report.
+    """A part of a report."""
 
-    Parameters
-    ----------
-    key : str
-        Its address in the page.
-    title : str
-    view : {"curator", "internal", "release", "public"}
-        Who may see it. Internal is what was not computed from rows, and yet is nobody else's.
-    make : callable
-        From the edition's material to blocks. May raise `Skip`.
-    """
-
-    key: str
+    key: str  # its address in the page
     title: str
+    # who may see it. Internal is what was not computed from rows, and yet is nobody else's.
     view: View
+    # from the edition's material to blocks. May raise `Skip`.
     make: Callable[[Any], Iterable[Block]]

@@ -6,13 +6,7 @@ from rashomon_explorer.report.sections.base import Skip
 
 
 def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> None:
-    """Raise `Skip` unless there are models (inside ψ), and rows to ask for their predictions.
-
-    Raises
-    ------
-    Skip
-        With what is missing.
-    """
+    """Raise `Skip` unless there are models (inside ψ), and rows to ask for their predictions."""
     if not given.models.n_draws:
         raise Skip("the set holds no models")
     if inside and not given.members.n_draws:
@@ -24,13 +18,7 @@ def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> 
 
 
 def need_linear(given: Curator) -> RashomonSet:
-    """Return a set of linear draws.
-
-    Raises
-    ------
-    Skip
-        If the models are others', or there are none.
-    """
+    """Return a set of linear draws."""
     if not isinstance(given.models, RashomonSet):
         raise Skip(
             f"it needs linear models with a certified best one, and these are "

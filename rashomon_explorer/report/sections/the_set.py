@@ -49,18 +49,6 @@ def release(given: Release) -> list[Block]:
 def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[float, float]:
     """Interval of Clopper and Pearson (1934) for a share of independent draws.
 
-    Parameters
-    ----------
-    hits, trials : int
-    alpha : float, default=0.05
-        It misses the share at most this often.
-
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
     >>> [round(end, 4) for end in hit_rate_interval(0, 10)]  # 1 − 0.025^(1/10)
     [0.0, 0.3085]
     """

@@ -23,28 +23,17 @@ class SinglePrecision:
     gradient is at most B, its loss at most f and c = u·(128 + (p + 2)·max(s, 1)) for scores up
     to s (own derivation). All of it needs rows, models and scores that float32 can hold, with
     room for their squares and sums.
-
-    Parameters
-    ----------
-    gradient, value : float
-        These two bounds.
-    share, cell : float
-        γ + c and c: a computed loss v is off by at most (γ + c)(v + c) + c, as its terms are
-        positive.
-    slope : float
-        Bound on the error of a computed gradient: L(γ + 2c), and what an error of the score does
-        to a slope.
-
-    Raises
-    ------
-    ValueError
-        If rows, models or scores could leave the range that float32 can work in.
     """
 
+    # gradient, value: these two bounds
     gradient: float
     value: float
+    # share, cell: γ + c and c: a computed loss v is off by at most (γ + c)(v + c) + c, as its terms
+    # are positive
     share: float
     cell: float
+    # bound on the error of a computed gradient: L(γ + 2c), and what an error of the score does to a
+    # slope
     slope: float
 
     @classmethod

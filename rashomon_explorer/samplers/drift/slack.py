@@ -18,15 +18,8 @@ class Slack:
     Rashomon set is inside, where the thresholded gradient is 0 (own derivation, after §5 of the
     project's notes on lazy steps, which has only L(θ) ≤ L(a) + L·‖d‖).
 
-    Parameters
-    ----------
-    curvature : ndarray of shape (p, p)
-        A.
-    slope_error : float, default=0.0
-        What rounding may do to the norm of a gradient.
+    ``curvature`` (p, p) is A; ``slope_error`` is what rounding may do to the norm of a gradient.
 
-    Examples
-    --------
     >>> slack = Slack(np.eye(1))
     >>> theta = np.array([[0.0, 1.0]])
     >>> slack.note(np.array([True, True]), theta, np.array([0.0, 0.5]), theta)

@@ -103,16 +103,9 @@ class CubeWalk:
     A neighbour outside the cube is a step that stays. The walk is lazy and reversible, and its
     stationary law is ∝ F at the centres of the cells.
 
-    Parameters
-    ----------
-    log_weight : ndarray of shape (m, …, m)
-        log F at the cells' centres, one axis a parameter: evaluated once, so that an error of
-        evaluation is a function of the cell and does not depend on the path.
-    edge : float
-        τ; the cube is [−τ/2, τ/2]^p.
+    ``log_weight`` has one axis a parameter and is evaluated once, so that an error of evaluation is
+    a function of the cell and does not depend on the path; the cube is [−edge/2, edge/2]^p.
 
-    Examples
-    --------
     >>> walk = CubeWalk(np.log([1.0, 2.0, 1.0]), edge=3.0)
     >>> walk.transition_matrix.tolist()
     [[0.75, 0.25, 0.0], [0.125, 0.75, 0.125], [0.0, 0.25, 0.75]]
@@ -120,8 +113,10 @@ class CubeWalk:
     [0.25, 0.5, 0.25]
     """
 
+    # (m, …, m): log F at the cells' centres, one axis a parameter: evaluated once, so that an error
+    # of evaluation is a function of the cell and does not depend on the path
     log_weight: FloatArray
-    edge: float
+    edge: float  # τ; the cube is [−τ/2, τ/2]^p
 
     @property
     def p(self) -> int:

@@ -171,17 +171,7 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
     log F = −energy(L(Rv) − min L) − penalty·max{0, ‖v‖ − 1}. A linear model's loss is convex and
     Lipschitz on all of R^p and so is its own Lipschitz extension (their Lemma 6.3).
 
-    Parameters
-    ----------
-    target : GibbsTarget
-        On a ball of radius R.
-    cells_per_edge : int
-    penalty : float
-        α, see :func:`penalty_weight`; 0 for one parameter.
-
-    Returns
-    -------
-    CubeWalk
+    ``penalty`` is α, see :func:`penalty_weight`; 0 for one parameter.
     """
     problem = target.problem
     centres = cell_centres(problem.p, cells_per_edge, _EDGE)

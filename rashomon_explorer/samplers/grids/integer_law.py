@@ -23,13 +23,8 @@ class IntegerLaw:
     1 ± 2⁻³⁹; the sums are exact integers, so that no probability is rounded to 0 and a draw has
     the law of these weights itself (the idea of the base-2 exponential mechanism, Ilvento 2020).
 
-    Parameters
-    ----------
-    energies : ndarray of shape (N,)
-        ≥ 0, of at most 2²² points.
+    At most 2²² points, of energies ≥ 0.
 
-    Examples
-    --------
     >>> law = IntegerLaw(np.array([0.0, 2 * np.log(2), 1e6]))
     >>> law.probabilities[:2].tolist(), float(np.log2(law.probabilities[2])).__round__()
     ([0.8, 0.2], -255)

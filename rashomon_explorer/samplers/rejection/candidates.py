@@ -35,12 +35,7 @@ _MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
 
 
 class Candidates:
-    """A stream of independent models with density exp(−energy of a certified floor).
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    """
+    """A stream of independent models with density exp(−energy of a certified floor)."""
 
     def __init__(self, target: GibbsTarget) -> None:
         self._target = target

@@ -25,31 +25,17 @@ class Envelope:
     gradient, pull·h ≥ −pull_gap on the domain. The pad τ ≥ ``least_pad`` makes
     the metric definite where the loss is flat; whitened rows only shrink as τ grows, so that
     the bound computed for ``least_pad`` holds for all (docs/theory.md §3).
-
-    Parameters
-    ----------
-    centre : ndarray of shape (p,)
-        θ*.
-    vectors, curvature : ndarray of shape (p, p) and (p,)
-        Eigenvectors and eigenvalues of A.
-    least_pad : float
-    bound : ExcessBound
-    slack : float
-        What the numerical minimum and rounding leave out.
-    tangent : Tangent
-        λ, c, R and the pull.
-    longest_step : float
-        Upper bound of ‖θ − θ*‖ over the domain.
     """
 
-    centre: FloatArray
+    centre: FloatArray  # (p,): θ*
+    # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of A
     vectors: FloatArray
     curvature: FloatArray
     least_pad: float
     bound: ExcessBound
-    slack: float
-    tangent: Tangent
-    longest_step: float
+    slack: float  # what the numerical minimum and rounding leave out
+    tangent: Tangent  # λ, c, R and the pull
+    longest_step: float  # upper bound of ‖θ − θ*‖ over the domain
 
     @classmethod
     def of(cls, target: GibbsTarget) -> "Envelope":

@@ -53,20 +53,11 @@ class Faces(Protocol):
 
 @dataclass(frozen=True)
 class LinearFaces:
-    """Depths a = normals·θ + offsets, each nonnegative on the domain.
+    """Depths a = normals·θ + offsets, each nonnegative on the domain."""
 
-    Parameters
-    ----------
-    normals : ndarray of shape (k, p)
-        Of full rank.
-    offsets : ndarray of shape (k,)
-        Support function of the domain, or of a set around it, at −normals.
-    gap, deepest : float
-        See :class:`Faces`.
-    """
-
-    normals: FloatArray
-    offsets: FloatArray
+    normals: FloatArray  # (k, p): of full rank
+    offsets: FloatArray  # (k,): support function of the domain, or of a set around it, at −normals
+    # gap, deepest: see :class:`Faces`
     gap: float
     deepest: float
 
@@ -90,22 +81,12 @@ class CrossFaces:
         pull·θ + λR = Σ_{j in Z} (λ|θ_j| + pull_j·θ_j) + (λR + pull_S·θ_S − λΣ_{j in Z}|θ_j|),
 
     and every term is ≥ 0. A coordinate of Z has two sides, of slopes λ ± pull_j.
-
-    Parameters
-    ----------
-    pull : ndarray of shape (p,)
-    zeros : ndarray of shape (p,), bool
-        Z; |pull_j| < λ there.
-    radius : float
-        R.
-    gap : float
-        See :class:`Faces`.
     """
 
-    pull: FloatArray
-    zeros: NDArray[np.bool_]
-    radius: float
-    gap: float
+    pull: FloatArray  # (p,)
+    zeros: NDArray[np.bool_]  # (p,): Z; |pull_j| < λ there
+    radius: float  # R
+    gap: float  # see :class:`Faces`
 
     @property
     def normals(self) -> FloatArray:
@@ -149,13 +130,8 @@ class CrossFaces:
 def faces_of(problem: Problem, tangent: Tangent, steep: Steep) -> Iterator[Faces]:
     """Ways to see the pull as depths below faces.
 
-    Parameters
-    ----------
-    problem : Problem
-    tangent : Tangent
-    steep : callable
-        Which of some normals (k, p) have a slope that matters beside the curvature; only those
-        become faces.
+    ``steep`` says which of some normals (k, p) have a slope that matters beside the curvature; only
+    those become faces.
     """
     if not steep(tangent.pull[None, :])[0]:
         return

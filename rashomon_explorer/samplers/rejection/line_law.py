@@ -20,17 +20,8 @@ class LineLaw:
     that the lesser of their largest values bounds it there. The piecewise constant bound is
     sampled and thinned: draws follow the density itself and not a table of it.
 
-    Parameters
-    ----------
-    log_density : callable
-        Concave and vectorised; −∞ only at the ends.
-    low, high : float
-        The interval, low < high.
-    cells : int, default=2048
-        More cells, a tighter bound.
+    More cells, a tighter bound.
 
-    Examples
-    --------
     >>> law = LineLaw(lambda t: -(t**2) / 2, -20.0, 30.0)
     >>> places = law.sample(20_000, np.random.default_rng(0))
     >>> bool(abs(places.std() - 1.0) < 0.02), round(law.log_mass, 2)
@@ -67,10 +58,7 @@ class LineLaw:
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Exact draws, ``size`` of them.
 
-        Raises
-        ------
-        EnvelopeError
-            If the density is found above its bound: it is not log-concave.
+        A density found above its bound is not log-concave, which is an error.
         """
         kept = np.empty(0)
         while len(kept) < size:

@@ -13,21 +13,13 @@ from rashomon_explorer.domains import Ball, Domain, Intersection
 class Shifted:
     """Models θ with θ + centre in ``body``: the body, seen from one of its models.
 
-    Parameters
-    ----------
-    body : Domain
-    centre : tuple of float
-        A model of the body, so that the origin is one of this set.
-
-    Examples
-    --------
     >>> seen = Shifted(Ball(1.0), centre=(0.5, 0.0))
     >>> seen.contains(np.array([[0.4, 0.6], [0.0, 0.0]])).tolist()
     [True, False]
     """
 
     body: Domain
-    centre: tuple[float, ...]
+    centre: tuple[float, ...]  # a model of the body, so that the origin is one of this set
 
     @property
     def dimension(self) -> int:
@@ -101,15 +93,6 @@ class Neighbourhood(Shifted):
     It need not hold the origin: for samplers, not for a problem of its own. Seen from the middle
     it is the intersection of the shifted domain with a centred ball, which knows how to project.
 
-    Parameters
-    ----------
-    body, centre
-        What is seen from the middle, and minus the middle.
-    domain : Domain
-    distance : float
-
-    Examples
-    --------
     >>> near = Neighbourhood.of(Ball(1.0), np.array([0.9, 0.0]), distance=0.2)
     >>> near.contains(np.array([[0.8, 0.95, 0.95], [0.0, 0.2, 0.1]])).tolist()
     [True, False, True]
@@ -122,13 +105,7 @@ class Neighbourhood(Shifted):
 
     @classmethod
     def of(cls, domain: Domain, middle: FloatArray, distance: float) -> "Neighbourhood":
-        """Part of ``domain`` within ``distance`` of its model ``middle`` (p,).
-
-        Raises
-        ------
-        ValueError
-            If the middle is not in the domain, or the distance not above 0.
-        """
+        """Part of ``domain`` within ``distance`` of its model ``middle`` (p,)."""
         if not domain.contains(middle[:, None])[0]:
             raise ValueError("the middle of a neighbourhood must be a model of the domain")
         there = tuple(float(x) for x in middle)

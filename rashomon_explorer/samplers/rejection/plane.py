@@ -29,15 +29,9 @@ class Plane:
 
     A convex loss lies above its tangent at any model; the ridge is not convex only but known, and
     may be kept exactly.
-
-    Parameters
-    ----------
-    slope : ndarray of shape (p,)
-    height : float
-    ridge : float
     """
 
-    slope: FloatArray
+    slope: FloatArray  # (p,)
     height: float
     ridge: float
 
@@ -82,13 +76,6 @@ class PlaneProposal:
 
     It needs no curvature, so that losses with kinks are drawn from as well, and no moments of
     rows, so that it is made at once; it is good where the law is hot.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    plane : Plane
-    cells : int, default=2048
-        Of the table that t is drawn by.
     """
 
     pad = 0.0
@@ -168,16 +155,7 @@ def _ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
 
 
 def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
-    """One proposal without the ridge, and one with it if there is any.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-
-    Returns
-    -------
-    list of PlaneProposal
-    """
+    """One proposal without the ridge, and one with it if there is any."""
     return [PlaneProposal(target, least_plane(target, m)) for m in {0.0, target.problem.ridge}]
 
 
@@ -188,16 +166,6 @@ def least_plane(target: GibbsTarget, ridge: float) -> Plane:
     plane leaves is convex in its slope and height: the best is sought by conditional gradients,
     towards the tangent at the proposal's mean. Any plane would do: which it is decides how many
     proposals are kept, never their law.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    ridge : float
-        At most the problem's.
-
-    Returns
-    -------
-    Plane
     """
     middle = _ball_around(target.problem.domain, target.problem.p)[1]
     plane = Plane.at(target.problem, middle, ridge)

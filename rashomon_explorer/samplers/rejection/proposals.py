@@ -45,11 +45,7 @@ class UniformProposal:
 
     On an intersection, uniform on the part of least volume and thinned to the domain.
 
-    Parameters
-    ----------
-    target : GibbsTarget
-    pad : float, default=0.0
-        Of the envelope that a model's floor is taken from, if there is one.
+    ``pad`` is of the envelope that a model's floor is taken from, if there is one.
     """
 
     def __init__(self, target: GibbsTarget, pad: float = 0.0) -> None:
@@ -70,15 +66,7 @@ class UniformProposal:
 
 
 class RadialProposal:
-    """Radial around the minimiser in the metric of the Lagrangian, padded.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    envelope : Envelope
-    pad : float
-        At least the envelope's least.
-    """
+    """Radial around the minimiser in the metric of the Lagrangian, padded."""
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, pad: float) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
@@ -118,14 +106,6 @@ class FaceProposal:
 
     and half the squared norm of two Gaussian coordinates is as exponential as a depth: r is
     drawn as the radius of a point of p + k coordinates, two for a depth.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    envelope : Envelope
-    faces : Faces
-    pad : float
-        At least the envelope's least.
     """
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, faces: Faces, pad: float) -> None:
@@ -167,17 +147,7 @@ class FaceProposal:
 
 
 def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
-    """Proposal of least mass: uniform, or a radial one with the best pad, with faces or without.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    envelope : Envelope
-
-    Returns
-    -------
-    Proposal
-    """
+    """Proposal of least mass: uniform, or a radial one with the best pad, with faces or without."""
     scale = target.problem.p / (target.beta * envelope.longest_step**2)
     tried = [envelope.least_pad, *(scale * 2.0**k for k in _PAD_EXPONENTS)]
     pads = [pad for pad in tried if pad >= envelope.least_pad]

@@ -17,17 +17,9 @@ class RadialLaw:
     A piecewise constant function *above* the density is sampled and thinned, so that the draws
     follow the density itself and not a table of it.
 
-    Parameters
-    ----------
-    energy : callable
-        Nondecreasing, vectorised, ≥ 0.
-    p : int
-        Dimension, ≥ 1.
-    furthest : float
-        End of the support, > 0.
+    The energy is nondecreasing and ≥ 0; p ≥ 1 is the dimension, ``furthest`` the end of the
+    support.
 
-    Examples
-    --------
     >>> law = RadialLaw(lambda r: r**2 / 2, p=2, furthest=20.0)
     >>> radii = law.sample(20_000, np.random.default_rng(0))
     >>> bool(abs((radii**2 / 2).mean() - 1.0) < 0.05)

@@ -25,28 +25,15 @@ class Tangent:
     with pull = ∇L(θ*) + λ(θ* − c) and left = ½λ(R² − ‖θ* − c‖²): an identity, for every λ. At a
     minimiser pull·h ≥ 0 on the domain; ``gap`` bounds how far below 0 it is, by the support
     functions of the sets, whatever found θ* and λ.
-
-    Parameters
-    ----------
-    multiplier : float
-        λ, 0 without a ball or where it does not bind.
-    centre : ndarray of shape (p,)
-        c.
-    radius : float
-        R.
-    pull : ndarray of shape (p,)
-    gap : float
-        Upper bound of max −pull·h over the domain.
-    left : float
-        Upper bound of what the identity loses at a minimiser off the sphere; for a ball alone,
-        where the pull is left out, of that too.
     """
 
-    multiplier: float
-    centre: FloatArray
-    radius: float
-    pull: FloatArray
-    gap: float
+    multiplier: float  # λ, 0 without a ball or where it does not bind
+    centre: FloatArray  # (p,): c
+    radius: float  # R
+    pull: FloatArray  # (p,)
+    gap: float  # upper bound of max −pull·h over the domain
+    # upper bound of what the identity loses at a minimiser off the sphere; for a ball alone, where
+    # the pull is left out, of that too
     left: float
 
     @classmethod
