@@ -10,17 +10,25 @@ from scipy.special import expit, ndtri
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.certificates.convex_body import convex_body
-from rashomon_explorer.planning.certificates.excess_tail import excess_quantile, mean_above
-from rashomon_explorer.planning.certificates.finite_time import diffusion_guarantee
-from rashomon_explorer.planning.certificates.gaussian_law import gaussian_gibbs
-from rashomon_explorer.planning.certificates.isoperimetry import isoperimetry
-from rashomon_explorer.planning.certificates.last_iterate import last_iterate
-from rashomon_explorer.planning.certificates.law import GibbsLaw
-from rashomon_explorer.planning.certificates.localised import _draws, localised
-from rashomon_explorer.planning.certificates.oscillation import oscillation
-from rashomon_explorer.planning.certificates.run import PathRun
-from rashomon_explorer.planning.certificates.whole_path import path
+from rashomon_explorer.planning.certificates.gibbs_laws import (
+    GibbsLaw,
+    convex_body,
+    gaussian_gibbs,
+    isoperimetry,
+    oscillation,
+)
+from rashomon_explorer.planning.certificates.localised import (
+    _draws,
+    excess_quantile,
+    localised,
+    mean_above,
+)
+from rashomon_explorer.planning.certificates.paths import (
+    PathRun,
+    diffusion_guarantee,
+    last_iterate,
+    path,
+)
 from rashomon_explorer.threshold import SmoothThreshold
 from tests.exact.conftest import exactly
 

@@ -71,10 +71,8 @@ def path_average_excess(
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
+    p, beta, psi, width
+        As in :func:`expected_excess`.
     L : float
         Bound of the gradient's norm on the domain.
     distance : float
@@ -83,10 +81,6 @@ def path_average_excess(
         h, the time of one step.
     n_steps : int
         N; the start counts as the first state and the last state is left out.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 import math
 
-from rashomon_explorer.planning.certificates.isoperimetry import log_sobolev
+from rashomon_explorer.planning.certificates.gibbs_laws import log_sobolev
 from rashomon_explorer.validation import check_nonnegative, check_positive, check_strong_convexity
 
 

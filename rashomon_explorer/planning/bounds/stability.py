@@ -68,16 +68,8 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
 
     Parameters
     ----------
-    L : float
-        Lipschitz constant of one row's loss on the domain.
-    m : float
-        Strong convexity of every row's loss, the ridge included.
-    n : int
-        Number of rows.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one; ψ becomes ψ + s.
+    L, m, n, psi, width
+        As in :func:`coupling_distance`.
 
     Returns
     -------
@@ -117,20 +109,10 @@ def population_risk(
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
-    L : float
-        Lipschitz constant of one row's loss on the domain.
-    m : float
-        Strong convexity of every row's loss, the ridge included.
-    n : int
-        Number of rows.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
+    p, beta, psi, width
+        As in :func:`rashomon_explorer.bounds.expected_excess`.
+    L, m, n
+        As in :func:`coupling_distance`.
 
     Returns
     -------

@@ -9,9 +9,8 @@ from rashomon_explorer.planning.certificates.catalogue import (
     path_certificates,
 )
 from rashomon_explorer.planning.certificates.certificate import Certificate
-from rashomon_explorer.planning.certificates.finite_time import diffusion_guarantee
-from rashomon_explorer.planning.certificates.law import GibbsLaw
-from rashomon_explorer.planning.certificates.run import PathRun
+from rashomon_explorer.planning.certificates.gibbs_laws import GibbsLaw
+from rashomon_explorer.planning.certificates.paths import PathRun, diffusion_guarantee
 
 __all__ = [
     "GIBBS",

@@ -3,34 +3,24 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from scipy.optimize import brentq
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate
-from rashomon_explorer.planning.certificates.convex_body import convex_body
-from rashomon_explorer.planning.certificates.finite_time import finite_time
-from rashomon_explorer.planning.certificates.gaussian_law import gaussian_gibbs
-from rashomon_explorer.planning.certificates.isoperimetry import isoperimetry
-from rashomon_explorer.planning.certificates.last_iterate import last_iterate
-from rashomon_explorer.planning.certificates.law import GibbsLaw
+from rashomon_explorer.planning.certificates.gibbs_laws import (
+    GibbsLaw,
+    GibbsTheorem,
+    convex_body,
+    gaussian_gibbs,
+    isoperimetry,
+    oscillation,
+)
 from rashomon_explorer.planning.certificates.localised import localised
-from rashomon_explorer.planning.certificates.oscillation import oscillation
-from rashomon_explorer.planning.certificates.run import PathRun
-from rashomon_explorer.planning.certificates.whole_path import path
+from rashomon_explorer.planning.certificates.paths import PathRun, finite_time, last_iterate, path
 from rashomon_explorer.threshold import Threshold, get_threshold
 from rashomon_explorer.validation import check_count, check_delta, check_positive
-
-
-class GibbsTheorem(Protocol):
-    """A theorem on draws from a Gibbs law."""
-
-    def __call__(self, law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-        """Apply it to public numbers."""
-        ...
-
 
 GIBBS: dict[str, GibbsTheorem] = {
     "oscillation": oscillation,
@@ -144,8 +134,6 @@ def path_certificates(
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
         ``"hard"`` at ψ = 0 is none at all.
     n_chains : int, default=1
-    interior : bool, default=False
-        Whether for every data set the minimiser over ℝᵖ is inside the domain.
 
     Returns
     -------

@@ -1,20 +1,25 @@
-"""Strongly convex losses: neighbours differ little where the draws are."""
+"""Strongly convex losses: neighbours differ little where the draws are, by the tail of a cone."""
 
 import math
 from dataclasses import replace
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammainccinv, gammaln
+
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.certificates.excess_tail import excess_quantile, mean_above
-from rashomon_explorer.planning.certificates.law import GibbsLaw
+from rashomon_explorer.planning.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.validation import check_count
 
 # How much of δ goes to draws that are far out; the rest is for composition, where there is any.
 _SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)
-_NAME = "localised"
-_TITLE = "the draws stay near the minimiser, where neighbours' losses differ by less"
-_SOURCE = "own derivation, docs/certificates.md"
+_LOCALISED = (
+    "localised",
+    "the draws stay near the minimiser, where neighbours' losses differ by less",
+    "own derivation, docs/certificates.md",
+)
 
 
 def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
@@ -31,18 +36,6 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
     but for parts of mass kδ', are k·min(ε₁, η)-DP and cost no more than k draws of range
     min(2ε₁, η). The proof is in docs/certificates.md.
 
-    Parameters
-    ----------
-    law : GibbsLaw
-        Of a convex loss with ridge.
-    delta : float
-        Total δ of all draws, at which the certificate is to be best.
-    n_draws : int, default=1
-
-    Returns
-    -------
-    Certificate
-
     Examples
     --------
     >>> from rashomon_explorer.constants import Constants
@@ -57,10 +50,10 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
     m = law.constants.m
     if not m > 0:
         why = "needs a strongly convex loss, and m = 0: without ridge no radius holds the draws"
-        return refused(_NAME, _TITLE, _SOURCE, why)
+        return refused(*_LOCALISED, why)
     if not delta > 0:
         why = "needs δ > 0, which pays for draws far from the minimiser; δ = 0 was asked for"
-        return refused(_NAME, _TITLE, _SOURCE, why)
+        return refused(*_LOCALISED, why)
     shares = _SHARES if n_draws > 1 else _SHARES[:1]
     failures = [share * delta / n_draws for share in shares]
     every = [_draws(law, failure, n_draws) for failure in failures]
@@ -72,7 +65,7 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
         f"m = {m:.3g} keeps a draw within {reach:.3g} of the minimiser but for probability "
         f"{lost:.2g} ({law.in_words()})"
     )
-    return Certificate(_NAME, _TITLE, _SOURCE, best, True, why)
+    return Certificate(*_LOCALISED, best, True, why)
 
 
 def _draws(law: GibbsLaw, failure: float, n_draws: int) -> Guarantee:
@@ -135,3 +128,70 @@ def _quantile(law: GibbsLaw, failure: float) -> float:
     if not law.width:
         return hard
     return min(hard, base + law.width / 2 + excess_quantile(p, beta, 0.0, failure))
+
+
+def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
+    """Excess L − min L that a draw is above with probability at most ``failure``.
+
+    For convex L and the hard threshold at ``level``, x = β·level and z = β·excess, a draw is
+    stochastically below the law of density ∝ z^(p−1)·exp(−max(z − x, 0)), a cone's (by
+    Brunn–Minkowski and a monotone likelihood ratio, docs/theory.md §2), so that for y ≥ 0
+
+        P(z > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x),   T_k(z) = Σ_{j≤k} z^j/j!.
+
+    At ``level`` = 0, the threshold's height above the minimum, this is the Gamma(p) tail. Never
+    less than ``level``.
+
+    Examples
+    --------
+    >>> round(excess_quantile(1, beta=10.0, level=0.0, failure=1e-6), 4)
+    1.3816
+    >>> excess_quantile(2, beta=1e4, level=0.1, failure=1e-6) < 0.1015
+    True
+    """
+    x = beta * level
+    wanted = math.log(failure)
+    least = _log_exponential_sum(p, x)
+
+    def surplus(y: float) -> float:
+        return _log_exponential_sum(p - 1, x + y) - y - least - wanted
+
+    if surplus(0.0) <= 0:
+        return level
+    # The Gamma law, of level 0, has the larger tail above its threshold.
+    high = float(gammainccinv(p, failure)) * (1 + 1e-9) + 1e-9
+    y = brentq(surplus, 0.0, high, xtol=1e-12, rtol=1e-13)
+    return level + float(y) * (1 + 1e-10) / beta
+
+
+def mean_above(p: int, beta: float, level: float, least: float) -> tuple[float, float]:
+    """Mass of the cone's law above an excess ``least`` ≤ ``level``, and its mean excess there.
+
+    With H = x^p/p!/T_p(x) the mass below ``level``, r = ``least``/``level`` and the law of
+    :func:`excess_quantile`: 1 − H·r^p, and [p/β + H·level·p/(p+1)·(1 − r^(p+1))]/(1 − H·r^p).
+
+    Examples
+    --------
+    >>> mean_above(1, beta=10.0, level=0.0, least=0.0)
+    (1.0, 0.1)
+    >>> [round(value, 4) for value in mean_above(1, beta=10.0, level=1.0, least=0.0)]
+    [1.0, 0.5545]
+    """
+    x = beta * level
+    if x <= 0:
+        return 1.0, p / beta
+    inside = math.exp(p * math.log(x) - float(gammaln(p + 1)) - _log_exponential_sum(p, x))
+    share = least / level
+    mass = max(1 - inside * share**p, 1e-12)  # more mass only raises what is built on it
+    total = p / beta + inside * level * p / (p + 1) * (1 - share ** (p + 1))
+    return mass, total / mass
+
+
+def _log_exponential_sum(k: int, z: float) -> float:
+    """Logarithm of T_k(z)."""
+    if z <= 0 or k == 0:
+        return 0.0
+    powers = np.arange(k + 1)
+    terms = powers * math.log(z) - gammaln(powers + 1)
+    top = float(terms.max())
+    return top + math.log(float(np.exp(terms - top).sum()))

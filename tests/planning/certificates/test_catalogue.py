@@ -18,7 +18,7 @@ from rashomon_explorer.planning.certificates import (
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.planning.certificates.excess_tail import excess_quantile, mean_above
+from rashomon_explorer.planning.certificates.localised import excess_quantile, mean_above
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import pure
 from rashomon_explorer.privacy.tradeoff import Gaussian

@@ -20,7 +20,7 @@ from rashomon_explorer.planning.certificates import (
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.planning.certificates import law as law_module
+from rashomon_explorer.planning.certificates import gibbs_laws as law_module
 from rashomon_explorer.planning.certificates import localised as localised_module
 from rashomon_explorer.threshold import HardThreshold, SmoothThreshold
 
