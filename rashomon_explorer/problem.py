@@ -12,7 +12,7 @@ from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.losses import ExcessBound, Loss, get_loss
+from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.shown import Fact, Shown
 
@@ -225,10 +225,6 @@ class Problem(Shown):
             Objective(self.loss.empirical(self._rows[part], self._targets[part]), self.ridge)
             for part in parts
         ]
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
-        """Certified lower bound of the excess in the metric whitened by ``whiten`` (p, p)."""
-        return self._objective.loss.excess_bound(theta, whiten)
 
     def _title(self) -> str:
         return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"

@@ -27,7 +27,7 @@ FLOORS = [
     },
     {"clipping"},
     {"privacy", "losses", "domains", "datasets", "threshold"},
-    {"constants", "minimum"},
+    {"constants", "minimum", "envelopes"},
     {"planning"},
     {"theory", "diagnostics", "secure_noise"},
     {"problem"},

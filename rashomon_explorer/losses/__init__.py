@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rashomon_explorer.losses.absolute import AbsoluteLoss
-from rashomon_explorer.losses.base import EmpiricalLoss, ExcessBound, Loss
+from rashomon_explorer.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.losses.hinge import HingeLoss
 from rashomon_explorer.losses.logistic import LogisticLoss
 from rashomon_explorer.losses.smoothed_hinge import SmoothedHingeLoss
@@ -80,7 +80,6 @@ __all__ = [
     "LOSSES",
     "AbsoluteLoss",
     "EmpiricalLoss",
-    "ExcessBound",
     "HingeLoss",
     "LogisticLoss",
     "Loss",

@@ -7,23 +7,6 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 
 
-class ExcessBound(Protocol):
-    """A certified lower bound of the excess loss around a minimiser.
-
-    With h = θ − θ* and u = A^{1/2} h it states that the loss, less its linear part and with the
-    quadratic that A has beyond the Hessian, exceeds its minimum by at least ``at(u)``, which is
-    at least ``radial(‖u‖)``.
-    """
-
-    def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by the radius alone, nondecreasing and 0 at 0; same shape as ``radius``."""
-        ...
-
-    def at(self, points: FloatArray) -> FloatArray:
-        """Lower bound (K,) at whitened points (p, K)."""
-        ...
-
-
 class EmpiricalLoss(Protocol):
     """The mean loss of given rows, for K models at once."""
 
@@ -64,18 +47,6 @@ class EmpiricalLoss(Protocol):
 
         What it gives for a model is the same to the last bit whatever models stand beside it in
         an array of the same shape.
-        """
-        ...
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
-        """Bound around the model ``theta`` (p,) in the metric A with ``whiten`` = A^{-1/2} (p, p).
-
-        A must dominate the Hessian at ``theta``.
-
-        Raises
-        ------
-        SamplerError
-            If the loss has no such bound; the message says which samplers work instead.
         """
         ...
 

@@ -6,12 +6,8 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
-from rashomon_explorer.losses.clipped_slope_bound import ClippedSlopeBound
-from rashomon_explorer.losses.clipped_slope_expansion import ClippedSlopeExpansion
-from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
 
 
 @dataclass(frozen=True)
@@ -92,27 +88,6 @@ class ClippedSlopeRisk:
         """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
         rows = np.ascontiguousarray(self.rows, dtype=dtype)
         return replace(self, rows=rows, offsets=self.offsets.astype(dtype))
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> ClippedSlopeBound:
-        """Certified bound around ``theta``; see :class:`ClippedSlopeBound`.
-
-        Raises
-        ------
-        SamplerError
-            If the loss has a kink: it has no curvature that an envelope could be made of.
-        """
-        if self.shape.width == 0:
-            raise SamplerError(
-                "a loss with kinks has no certified quadratic bound: use a smoothed loss "
-                "(smoothed_hinge), or proposals under a plane, which need none"
-            )
-        room = self.shape.room(self.scores(theta))
-        inside = room > 0
-        rows = self.rows[inside] @ whiten
-        bound = ClippedSlopeBound.of(rows, room[inside], 1 / (self.n * self.shape.width))
-        if self.p > LARGEST_SPECTRUM:
-            return bound
-        return replace(bound, expansion=ClippedSlopeExpansion(self.rows, self.offsets, self.shape))
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Arguments rows_i·θ + offset_i (n,) of the loss at one model (p,)."""

@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
-from rashomon_explorer.losses.logistic_bound import LogisticBound
 
 # exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
 _SAFE_EXPONENT = {4: 80.0, 8: 600.0}
@@ -172,11 +171,6 @@ class LogisticRisk:
     def curvature_bound(self) -> FloatArray:
         """Gram matrix/4 (p, p): at least every Hessian, as σ(1 − σ) ≤ ¼."""
         return np.asarray(self.z.T @ self.z / (4 * self.n), dtype=np.float64)
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-        """Certified bound around ``theta``; see :class:`LogisticBound`."""
-        sigma = expit(self.z @ theta)
-        return LogisticBound.of(self.z @ whiten, sigma)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
         """Return the same loss for scores up to ``reach``, computed in ``dtype``.

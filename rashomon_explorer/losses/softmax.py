@@ -10,8 +10,6 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import sum_row_blocks
-from rashomon_explorer.losses.logistic_bound import LogisticBound
-from rashomon_explorer.losses.softmax_bound import softmax_bound
 from rashomon_explorer.losses.softmax_range import largest_and_range
 
 
@@ -178,7 +176,7 @@ class SoftmaxRisk:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,)."""
-        probability = self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
+        probability = self.probabilities(theta)
         blocks = [
             [
                 (self.rows * ((a == b) * one - one * other)[:, None]).T @ self.rows
@@ -199,12 +197,9 @@ class SoftmaxRisk:
         """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
         return SoftmaxRisk(np.ascontiguousarray(self.rows, dtype=dtype), self.own.astype(dtype))
 
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-        """Certified bound around ``theta``; see :func:`softmax_bound`."""
-        parts = whiten.reshape(len(self.own), self.rows.shape[1], -1)
-        scores = np.stack([self.rows @ part for part in parts])
-        probability = self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
-        return softmax_bound(scores, probability)
+    def probabilities(self, theta: FloatArray) -> FloatArray:
+        """Probabilities (C − 1, n) of classes 1, 2, … by one model (p,)."""
+        return self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
 
     def _sum_blocks(
         self, work: Callable[[slice], tuple[FloatArray, ...]], theta: FloatArray

@@ -154,20 +154,3 @@ class SquaredRisk:
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
         """Return the loss itself: its statistics are small, and kept in float64."""
         return self
-
-    def excess_bound(self, theta: FloatArray, whiten: FloatArray) -> "QuadraticBound":
-        """Return the exact excess r²/2: the loss is quadratic."""
-        return QuadraticBound()
-
-
-@dataclass(frozen=True)
-class QuadraticBound:
-    """r²/2, attained by every quadratic loss."""
-
-    def radial(self, radius: FloatArray) -> FloatArray:
-        """Half the squared radius, same shape as ``radius``."""
-        return np.asarray(radius, dtype=float) ** 2 / 2
-
-    def at(self, points: FloatArray) -> FloatArray:
-        """Half the squared norm (K,) of whitened points (p, K)."""
-        return np.asarray(np.einsum("ij,ij->j", points, points) / 2)

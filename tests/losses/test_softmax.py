@@ -1,7 +1,5 @@
 """Cross-entropy of several classes: its definition, constants and radial bound."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,14 +8,9 @@ from sklearn.metrics import log_loss
 
 from rashomon_explorer.losses import LogisticLoss, SoftmaxLoss
 from rashomon_explorer.losses.softmax_range import largest_and_range
+from tests.losses.rows import labelled_rows
 
 CLASSES = st.sampled_from([2, 3, 4, 7])
-
-
-def random_rows(classes, rng, n=40, d=3, row_bound=1.0):
-    rows = rng.standard_normal((n, d))
-    rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
-    return rows, rng.integers(0, classes, n).astype(float)
 
 
 def losses_of(scores, label):
@@ -29,7 +22,7 @@ def losses_of(scores, label):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_values_are_the_log_loss_of_the_classes_probabilities(classes):
     rng = np.random.default_rng(0)
-    rows, targets = random_rows(classes, rng)
+    rows, targets = labelled_rows(classes, rng)
     theta = rng.standard_normal((3 * (classes - 1), 1))
     full = np.column_stack([np.zeros(40), rows @ theta.reshape(classes - 1, 3).T])
     probability = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
@@ -39,7 +32,7 @@ def test_values_are_the_log_loss_of_the_classes_probabilities(classes):
 
 def test_two_classes_are_the_logistic_loss():
     rng = np.random.default_rng(1)
-    rows, targets = random_rows(2, rng)
+    rows, targets = labelled_rows(2, rng)
     two, one = SoftmaxLoss(2), LogisticLoss()
     theta = rng.standard_normal((3, 5))
     pair = two.empirical(rows, targets), one.empirical(rows, 2 * targets - 1)
@@ -54,7 +47,7 @@ def test_two_classes_are_the_logistic_loss():
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_gradient_and_hessian_are_the_derivatives(classes):
     rng = np.random.default_rng(2)
-    empirical = SoftmaxLoss(classes).empirical(*random_rows(classes, rng))
+    empirical = SoftmaxLoss(classes).empirical(*labelled_rows(classes, rng))
     p, h = empirical.p, 1e-6
     theta = rng.standard_normal(p)
     steps = theta[:, None] + h * np.hstack([np.eye(p), -np.eye(p)])
@@ -74,7 +67,7 @@ def test_gradient_and_hessian_are_the_derivatives(classes):
 def test_constants_are_never_exceeded(seed, classes, radius):
     rng = np.random.default_rng(seed)
     loss = SoftmaxLoss(classes)
-    rows, targets = random_rows(classes, rng, n=2)
+    rows, targets = labelled_rows(classes, rng, n=2)
     theta = rng.standard_normal((3 * loss.outputs, 300))
     theta *= radius * rng.random(300) ** 0.2 / np.linalg.norm(theta, axis=0)
     one, other = (loss.empirical(rows[k : k + 1], targets[k : k + 1]) for k in (0, 1))
@@ -125,83 +118,6 @@ def test_three_classes_come_near_their_constants(reach):
 def test_a_smoothness_of_half_is_approached():
     empirical = SoftmaxLoss(3).empirical(np.ones((1, 1)), np.zeros(1))
     assert np.linalg.eigvalsh(empirical.hessian(np.array([20.0, 20.0])))[-1] > 0.499
-
-
-def bound_and_loss_on_rays(seed, classes, scale=1.0, n=60):
-    rng = np.random.default_rng(seed)
-    empirical = SoftmaxLoss(classes).empirical(*random_rows(classes, rng, n=n))
-    p = empirical.p
-    theta = rng.standard_normal(p) * scale
-    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta) + 1e-6 * np.eye(p))
-    whiten = vectors / np.sqrt(eigenvalues)
-    points = rng.standard_normal((p, 60))
-    points *= 10.0 ** rng.uniform(-3, 1.5, 60) / np.linalg.norm(points, axis=0)
-    step = whiten @ points
-    value, gradient = empirical.value_and_gradient(theta[:, None])
-    excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
-    excess += 0.5e-6 * np.sum(step**2, axis=0)
-    return empirical.excess_bound(theta, whiten), points, excess
-
-
-OFF = {"largest_third": 1e9, "largest_fourth": 1e9, "cubic": 1e9, "lever": 1e9}
-
-
-@given(seed=st.integers(0, 2**32 - 1), classes=CLASSES, scale=st.sampled_from([0.1, 1.0, 5.0]))
-@settings(max_examples=60)
-def test_the_excess_bound_never_passes_the_loss(seed, classes, scale):
-    bound, points, excess = bound_and_loss_on_rays(seed, classes, scale)
-    radius, room = np.linalg.norm(points, axis=0), 1e-9 * (1 + excess)
-    assert (bound.at(points) <= excess + room).all()
-    for kept in ({"cubic"}, {"lever"}, {"largest_third", "largest_fourth"}):
-        alone = replace(bound, **{part: huge for part, huge in OFF.items() if part not in kept})
-        assert (alone.radial(radius) <= bound.at(points) + room).all()
-
-
-@pytest.mark.parametrize("part", sorted(OFF))
-def test_each_part_of_the_bound_is_needed_in_full(part):
-    """A part made too small must be caught when it decides; the others are switched off.
-
-    The fourth-order part is loose for three classes and more: for two it is the logistic one.
-    """
-    with_it = {"largest_third": {"largest_fourth"}, "largest_fourth": {"largest_third"}}
-    kept = {part} | with_it.get(part, set())
-    caught = 0
-    for seed in range(60):
-        bound, points, excess = bound_and_loss_on_rays(seed, 2 + (part != "largest_fourth"))
-        off = {name: huge for name, huge in OFF.items() if name not in kept}
-        alone = replace(bound, **off, **{part: getattr(bound, part) / 20})
-        radius = np.linalg.norm(points, axis=0)
-        caught += (alone.radial(radius) > excess + 1e-9 * (1 + excess)).any()
-    assert caught > 5
-
-
-@pytest.mark.parametrize("classes", [2, 3, 5])
-def test_the_bound_is_right_to_third_order(classes):
-    bound, points, excess = bound_and_loss_on_rays(0, classes, scale=0.3, n=500)
-    radius = np.linalg.norm(points, axis=0)
-    near = (radius > 0.02) & (radius < 0.2)
-    off = (excess - bound.at(points))[near]
-    assert (off <= radius[near] ** 4 * (1 + bound.largest_fourth) / 12).all()
-
-
-def test_two_classes_have_the_logistic_bound():
-    rng = np.random.default_rng(0)
-    rows, targets = random_rows(2, rng, n=200)
-    theta, whiten = rng.standard_normal(3), 3 * np.eye(3)
-    two = SoftmaxLoss(2).empirical(rows, targets).excess_bound(theta, whiten)
-    one = LogisticLoss().empirical(rows, 2 * targets - 1).excess_bound(theta, whiten)
-    for part in OFF:
-        assert getattr(two, part) == pytest.approx(getattr(one, part), rel=1e-9)
-    points = rng.standard_normal((3, 50))
-    np.testing.assert_allclose(two.at(points), one.at(points), rtol=1e-9)
-
-
-def test_many_parameters_fall_back_on_the_lever():
-    rng = np.random.default_rng(0)
-    empirical = SoftmaxLoss(3).empirical(*random_rows(3, rng, n=50, d=40))
-    bound = empirical.excess_bound(np.zeros(80), np.eye(80))
-    assert bound.cubic == bound.lever
-    assert bound.fourth is None
 
 
 def test_large_scores_do_not_overflow():

@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.envelopes import ExcessBound, excess_bound
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.losses import ExcessBound, Loss
+from rashomon_explorer.losses import Loss
 from rashomon_explorer.measures.ranges.reach import EllipsoidReach
 from rashomon_explorer.minimum import Minimum, Objective
 from rashomon_explorer.minimum.objective import Place, step_towards
@@ -209,7 +210,7 @@ class _Certified:
                 "drop collinear columns, or fit with a penalty"
             )
         whiten = vectors / np.sqrt(curvature)
-        bound = objective.loss.excess_bound(place.theta, whiten)
+        bound = excess_bound(objective.loss, place.theta, whiten)
         pull = float(np.linalg.norm(whiten.T @ place.gradient))
         known = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
         gap = pull * known.extent(0.0) + _ROUNDING * (1 + abs(place.value))

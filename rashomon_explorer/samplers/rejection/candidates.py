@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.envelopes import ENVELOPES
+from rashomon_explorer.envelopes.moments import LARGEST_SPECTRUM
+from rashomon_explorer.envelopes.shifted import Expandable, Minimised, ShiftedBound
 from rashomon_explorer.exceptions import EnvelopeError
-from rashomon_explorer.losses.moments import LARGEST_SPECTRUM
-from rashomon_explorer.losses.shifted_bound import Expandable, Minimised, ShiftedBound
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.plane import plane_proposals
@@ -95,12 +96,12 @@ def envelope_pays(target: GibbsTarget, plane: Proposal) -> bool:
     """Whether an envelope costs less than looking at the rows for every model under a plane.
 
     An envelope takes moments of order four of the rows, which is dear with many columns and
-    useless where the law is hot; a loss with kinks has none. The share that a plane keeps is
-    found from a few of its own models, which are thrown away: whichever is chosen, the draws have
-    the same law.
+    useless where the law is hot; a loss with kinks, or of a user's own, has none. The share that
+    a plane keeps is found from a few of its own models, which are thrown away: whichever is
+    chosen, the draws have the same law.
     """
     problem = target.problem
-    if not math.isfinite(problem.constants.M):
+    if type(problem.evaluator().loss) not in ENVELOPES or not math.isfinite(problem.constants.M):
         return False
     theta, energy = plane.draw(_PILOT, generator(0))
     if not len(energy):

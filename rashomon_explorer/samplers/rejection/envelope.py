@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses import ExcessBound
+from rashomon_explorer.envelopes import ExcessBound, excess_bound
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.search import bisect
 from rashomon_explorer.target import GibbsTarget
@@ -47,13 +47,14 @@ class Envelope:
         curvature, vectors = np.linalg.eigh(metric)
         curvature = np.maximum(curvature, 0.0)
         pad = 0.0 if curvature[0] * scale >= _FLAT else _LEAST_PAD / scale
+        whiten = vectors / np.sqrt(curvature + pad)
         largest = 1 + minimum.value + problem.L * 2 * domain.radius
         return cls(
             centre=minimum.theta,
             vectors=vectors,
             curvature=curvature,
             least_pad=pad,
-            bound=problem.excess_bound(minimum.theta, vectors / np.sqrt(curvature + pad)),
+            bound=excess_bound(problem.evaluator().loss, minimum.theta, whiten),
             slack=tangent.left + _ROUNDING * largest,
             tangent=tangent,
             longest_step=min(domain.radius + float(np.linalg.norm(minimum.theta)), domain.diameter),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.spectrum import largest_eigenvalue
+from rashomon_explorer.envelopes.spectrum import largest_eigenvalue
 
 LARGEST_SPECTRUM = 64  # p(p+1)/2 = 2,080 columns; beyond, the eigenproblem takes minutes
 _LARGEST_PAIRED = 40  # p⁴ numbers

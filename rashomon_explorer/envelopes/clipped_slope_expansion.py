@@ -1,17 +1,14 @@
 """A polynomial below the mean of a loss with a clipped slope, around any model."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.half_square import half_square_minorant
-from rashomon_explorer.losses.quartic_form import QuarticForm
-
-if TYPE_CHECKING:
-    from rashomon_explorer.losses.clipped_slope import ClippedSlope
+from rashomon_explorer.envelopes.half_square import half_square_minorant
+from rashomon_explorer.envelopes.quartic_form import QuarticForm
+from rashomon_explorer.losses.clipped_slope import ClippedSlope
 
 _LEAST_SCALE = 1e-9  # times the width: a row of zeros has no scale of its own
 _WIDER = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0])  # times the zone's own width
@@ -32,7 +29,7 @@ class ClippedSlopeExpansion:
 
     rows: FloatArray
     offsets: FloatArray
-    shape: "ClippedSlope"
+    shape: ClippedSlope
 
     def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and its gradient (p,) at one model (p,)."""
@@ -71,7 +68,7 @@ class ClippedSlopeExpansion:
         return np.maximum(np.sqrt(mean_square) * radius, _LEAST_SCALE * self.shape.width)
 
 
-def minorant(shape: "ClippedSlope", a: FloatArray, scale: FloatArray) -> FloatArray:
+def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
     """Coefficients (5, n) of powers of b in a lower bound of f(a + b) − f(a) − f'(a)b.
 
     It holds for every real b and is best for |b| about ``scale`` (n,). f is a line plus the
@@ -107,7 +104,7 @@ def minorant(shape: "ClippedSlope", a: FloatArray, scale: FloatArray) -> FloatAr
     return best
 
 
-def _same_zone(shape: "ClippedSlope", a: FloatArray, scale: FloatArray) -> FloatArray:
+def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
     entered = half_square_minorant((a - shape.low * shape.width) / scale)
     left = half_square_minorant((shape.high * shape.width - a) / scale)
     bound = entered + left * _MIRROR
@@ -116,7 +113,7 @@ def _same_zone(shape: "ClippedSlope", a: FloatArray, scale: FloatArray) -> Float
 
 
 def blurred_slope(
-    shape: "ClippedSlope", a: FloatArray, scale: FloatArray
+    shape: ClippedSlope, a: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Means (n,) of f' and f'' over normal arguments around ``a`` (n,) with this deviation.
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.losses.moments import ThirdMoment, outer_squares
-from rashomon_explorer.losses.quartic_form import QuarticForm
+from rashomon_explorer.envelopes.moments import ThirdMoment, outer_squares
+from rashomon_explorer.envelopes.quartic_form import QuarticForm
 
 
 def random_form(seed, p, n=30):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.losses.spectrum import _none_above, largest_eigenvalue
+from rashomon_explorer.envelopes.spectrum import _none_above, largest_eigenvalue
 
 
 @pytest.mark.parametrize("spread", [1e-14, 1e-3, 1.0])

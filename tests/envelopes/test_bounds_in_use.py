@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
+from rashomon_explorer.envelopes import excess_bound
+from rashomon_explorer.envelopes.shifted import ShiftedBound
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.losses import SmoothedHingeLoss, SoftmaxLoss
-from rashomon_explorer.losses.shifted_bound import ShiftedBound
+from rashomon_explorer.losses import LogisticLoss, SmoothedHingeLoss, SoftmaxLoss
+from rashomon_explorer.losses.logistic import LogisticRisk
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
 from rashomon_explorer.samplers.collect import collect
@@ -34,8 +36,23 @@ def plain_rejection(target, size, rng):
     return np.hstack(kept)
 
 
+class OwnRisk(LogisticRisk):
+    """A loss of a user's own: no envelope of it is known."""
+
+    def within(self, reach, dtype=np.float64):
+        return OwnRisk(super().within(reach, dtype).z, reach)
+
+
+class OwnLoss(LogisticLoss):
+    def empirical(self, rows, targets):
+        return OwnRisk(super().empirical(rows, targets).z)
+
+
+LOSSES = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()]
+
+
 @pytest.mark.parametrize("radius", [0.5, 4.0])
-@pytest.mark.parametrize("loss", [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3)])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_draws_have_the_law_of_plain_rejection(loss, radius):
     target = target_of(loss, radius)
     assert target.problem.minimum.on_boundary == (radius < 1)
@@ -124,6 +141,6 @@ def metropolis(target, n_chains, steps, rng):
 def test_a_loss_with_kinks_is_drawn_from_without_an_envelope():
     problem = Problem([[0.5], [-0.5]], [1, -1], loss="hinge")
     with pytest.raises(SamplerError, match="no certified quadratic bound"):
-        problem.excess_bound(problem.minimum.theta, np.eye(2))
+        excess_bound(problem.evaluator().loss, problem.minimum.theta, np.eye(2))
     drawn = collect(ExactSampler(), GibbsTarget(problem, 5.0, 0.1), 9, np.random.default_rng(0))
     assert drawn.coef.shape == (9, 2)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.losses import half_square
+from rashomon_explorer.envelopes import half_square
+from rashomon_explorer.envelopes.clipped_slope_expansion import blurred_slope, minorant
+from rashomon_explorer.envelopes.half_square import half_square_minorant
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
-from rashomon_explorer.losses.clipped_slope_expansion import blurred_slope, minorant
-from rashomon_explorer.losses.half_square import half_square_minorant
 
 POLYVAL = np.polynomial.polynomial.polyval
 

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.quartic_form import QuarticForm
+from rashomon_explorer.envelopes.quartic_form import QuarticForm
 
 _NEWTON_STEPS = 12
 _NODES = 10.0 ** np.linspace(-0.6, 0.6, 600)  # times the radius in use; 0.5 % apart

@@ -6,7 +6,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
-from rashomon_explorer.losses.moments import FourthMoment, ThirdMoment, outer_squares
+from rashomon_explorer.envelopes.moments import FourthMoment, ThirdMoment, outer_squares
 
 _POINTS_AT_ONCE = 1024  # so that p² numbers a point stay in the cache
 _ROUNDING = 1e-12  # of the sum of all terms' sizes: sums are right to about 1e-14 of it

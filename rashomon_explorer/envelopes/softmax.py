@@ -5,20 +5,21 @@ import math
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.logistic_bound import LogisticBound
-from rashomon_explorer.losses.moments import (
+from rashomon_explorer.envelopes.logistic import LogisticBound
+from rashomon_explorer.envelopes.moments import (
     LARGEST_SPECTRUM,
     FourthMoment,
     ThirdMoment,
     outer_squares,
 )
+from rashomon_explorer.losses.softmax import SoftmaxRisk
 
 _ROWS_AT_ONCE = 4096
 _ROUNDING = 1 + 1e-12
 
 
-def softmax_bound(scores: FloatArray, probability: FloatArray) -> LogisticBound:
-    """Bound from what a whitened step does to scores, and the classes' probabilities.
+def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p): the logistic loss's inequalities.
 
     Along a ray a row's loss φ is a cumulant generating function: φ'', φ''' and φ'''' are the
     cumulants of the change b of its scores (0 for the reference) under class probabilities
@@ -30,16 +31,15 @@ def softmax_bound(scores: FloatArray, probability: FloatArray) -> LogisticBound:
       K = 2·Σ_c (b_c − b̄)² ≥ k² is a linear form of uuᵀ;
     - *cubic* with C₃² ≥ sup_{‖v‖=1} Σ φ_i''(0)K_i(v)/n, by Cauchy–Schwarz and Σ φ_i''(0)/n ≤ 1;
     - *lever* with ℓ the largest k of a unit step.
+    """
+    parts = whiten.reshape(len(risk.own), risk.rows.shape[1], -1)
+    return _bound(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
 
-    Parameters
-    ----------
-    scores : ndarray of shape (C − 1, n, p)
-        Row i's score c changes by scores[c, i]·u for a whitened step u.
-    probability : ndarray of shape (C − 1, n)
 
-    Returns
-    -------
-    LogisticBound
+def _bound(scores: FloatArray, probability: FloatArray) -> LogisticBound:
+    """Bound from the changes (C − 1, n, p) of scores by a unit step, and probabilities (C − 1, n).
+
+    Row i's score c changes by scores[c, i]·u for a whitened step u.
     """
     _, n, p = scores.shape
     lever = _longest_lever(scores)

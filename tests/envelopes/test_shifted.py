@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.domains import Box, Simplex
+from rashomon_explorer.envelopes.shifted import Minimised, ShiftedBound
 from rashomon_explorer.losses import SmoothedHingeLoss
-from rashomon_explorer.losses.shifted_bound import Minimised, ShiftedBound
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.target import GibbsTarget

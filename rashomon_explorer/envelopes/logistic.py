@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.moments import (
+from rashomon_explorer.envelopes.moments import (
     LARGEST_SPECTRUM,
     FourthMoment,
     ThirdMoment,
     outer_squares,
 )
+from rashomon_explorer.losses.logistic import LogisticRisk
 
 _QUARTIC = 1 / 192  # f'''' = u(1 − 6u) ≥ −1/8 for u = f'' in [0, 1/4], over 4!
 _SERIES_BELOW = 1e-2
@@ -92,6 +94,11 @@ class LogisticBound:
         series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
         ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
         return np.asarray(radius**2 * ratio)
+
+
+def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
+    return LogisticBound.of(risk.z @ whiten, expit(risk.z @ theta))
 
 
 def _polynomial(

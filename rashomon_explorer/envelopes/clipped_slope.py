@@ -1,13 +1,16 @@
 """Certified lower bounds of the excess of a loss with a clipped slope around a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses.moments import LARGEST_SPECTRUM, FourthMoment
-from rashomon_explorer.losses.shifted_bound import ExpandableRisk
+from rashomon_explorer.envelopes.clipped_slope_expansion import ClippedSlopeExpansion
+from rashomon_explorer.envelopes.moments import LARGEST_SPECTRUM, FourthMoment
+from rashomon_explorer.envelopes.shifted import ExpandableRisk
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 
 _ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
 _CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
@@ -103,6 +106,30 @@ class ClippedSlopeBound:
         unit = points / np.maximum(radius, 1e-300)
         along = [part.at(unit, radius) for part in self.parts]
         return np.maximum(self.radial(radius), np.max(along, axis=0))
+
+
+def clipped_slope_bound(
+    risk: ClippedSlopeRisk, theta: FloatArray, whiten: FloatArray
+) -> ClippedSlopeBound:
+    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p).
+
+    Raises
+    ------
+    SamplerError
+        If the loss has a kink: it has no curvature that an envelope could be made of.
+    """
+    if risk.shape.width == 0:
+        raise SamplerError(
+            "a loss with kinks has no certified quadratic bound: use a smoothed loss "
+            "(smoothed_hinge), or proposals under a plane, which need none"
+        )
+    room = risk.shape.room(risk.scores(theta))
+    inside = room > 0
+    rows = risk.rows[inside] @ whiten
+    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.shape.width))
+    if risk.p > LARGEST_SPECTRUM:
+        return bound
+    return replace(bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets, risk.shape))
 
 
 def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> list[FourthMoment]:

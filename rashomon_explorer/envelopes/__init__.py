@@ -1,0 +1,64 @@
+"""Certified lower bounds of the loss around a model, found by the kind of loss in ``ENVELOPES``.
+
+Rejection proposes under them and the ranges of penalised models end at them. A loss without one
+is drawn from under planes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.envelopes.base import ExcessBound
+from rashomon_explorer.envelopes.clipped_slope import clipped_slope_bound
+from rashomon_explorer.envelopes.logistic import logistic_bound
+from rashomon_explorer.envelopes.softmax import softmax_bound
+from rashomon_explorer.envelopes.squared import squared_bound
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses import EmpiricalLoss
+from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.losses.logistic import LogisticRisk
+from rashomon_explorer.losses.softmax import SoftmaxRisk
+from rashomon_explorer.losses.squared import SquaredRisk
+
+ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
+    LogisticRisk: logistic_bound,
+    SoftmaxRisk: softmax_bound,
+    SquaredRisk: squared_bound,
+    ClippedSlopeRisk: clipped_slope_bound,
+}
+
+
+def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
+    """Certified lower bound of the excess of a mean loss around a model.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+        Of a type in ``ENVELOPES``.
+    theta : ndarray of shape (p,)
+    whiten : ndarray of shape (p, p)
+        A^{-1/2} of a metric A that dominates the Hessian at ``theta``.
+
+    Raises
+    ------
+    SamplerError
+        If the loss has no such bound; the message says which samplers work instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.losses import get_loss
+    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
+    >>> bound = excess_bound(risk, np.zeros(2), np.sqrt(8.0) * np.eye(2))
+    >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
+    [0.0, 0.3333]
+    """
+    # Exactly of the type: a subclass may be another function, of which the bound proves nothing.
+    if type(risk) not in ENVELOPES:
+        raise SamplerError(
+            f"no envelope of {type(risk).__name__} is known: proposals under a plane need none"
+        )
+    return ENVELOPES[type(risk)](risk, theta, whiten)
+
+
+__all__ = ["ENVELOPES", "ExcessBound", "excess_bound"]
