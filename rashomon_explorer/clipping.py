@@ -14,11 +14,6 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
 
     ``share`` is read from private rows and is not in the message.
 
-    Warns
-    -----
-    RowsClippedWarning
-        If ``share`` is above 0.01.
-
     >>> warn_if_clipped(0.01, "rows are longer than row_norm=1", "Scale the features first.")
     """
     if share > WORTH_A_WORD:

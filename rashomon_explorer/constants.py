@@ -93,10 +93,6 @@ class Constants:
         ridge : float, default=0.0
             Coefficient of ½‖θ‖².
 
-        Returns
-        -------
-        Constants
-
         Raises
         ------
         ValueError

@@ -42,11 +42,6 @@ def make_bunch(
     ``bounds_learnt`` says that some bounds were read off the rows, which voids every guarantee;
     ``place`` names a row in messages. ``classes`` is None for a regression.
 
-    Warns
-    -----
-    RowsClippedWarning
-        If more than 1 % of a column's values are outside its declared range (curator).
-
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
     >>> declared = Declaration(target="repaid", bounds={"age": (18, 90)})

@@ -38,11 +38,6 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
 
     More than 1 % of them warns, as a curator's word.
 
-    Warns
-    -----
-    RowsClippedWarning
-        If more than 1 % of the values are outside (curator).
-
     >>> import pandas as pd
     >>> within(pd.Series([20.0] * 99 + [130.0]), (18.0, 90.0), str)[[0, -1]].tolist()
     [20.0, 90.0]

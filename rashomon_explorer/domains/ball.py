@@ -84,6 +84,7 @@ class Ball:
         Returns
         -------
         low, high : ndarray of shape (K,)
+            The two ends, low ≤ 0 ≤ high up to rounding.
         """
         a = inner(direction, direction)
         b = inner(theta, direction)

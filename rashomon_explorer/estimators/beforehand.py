@@ -16,11 +16,6 @@ _ALWAYS_CAME = 16
 def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     """Warn, before a charge, where exact draws do not come on simulated rows of this shape.
 
-    Warns
-    -----
-    HopelessDrawWarning
-        If :func:`rashomon_explorer.samplers.preflight.preflight` expects no draw.
-
     >>> from rashomon_explorer.planning import plan
     >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
     """

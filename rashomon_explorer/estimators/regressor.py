@@ -140,6 +140,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         Returns
         -------
         self
+            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
 
         Raises
         ------
@@ -167,6 +168,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         Returns
         -------
         ndarray of shape (n_samples,)
+            In the units of the target.
         """
         return np.asarray(self._scores(X).mean(axis=0))
 

@@ -117,6 +117,7 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
         Returns
         -------
         self
+            With the range of each column in ``middle_`` and ``half_width_``.
 
         Raises
         ------
@@ -199,6 +200,7 @@ class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            In the units of the bounds; what was clipped stays clipped.
         """
         check_is_fitted(self)
         X = np.asarray(X, dtype=float)

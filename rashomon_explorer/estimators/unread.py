@@ -29,6 +29,8 @@ class UnreadTable:
     names : ndarray of str or None
         Column names, where X has them.
 
+    Examples
+    --------
     >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
     (3, 2)
     """

@@ -43,6 +43,7 @@ def feature_groups(
     Returns
     -------
     dict of str to ndarray of int
+        Places of the columns, by name.
 
     Raises
     ------

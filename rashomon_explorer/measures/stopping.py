@@ -106,10 +106,6 @@ def enough_draws(
     n_chains : int, optional
         Chains that the models are states of, one of each in turn; by default the sampler's own.
 
-    Returns
-    -------
-    Enough
-
     Raises
     ------
     ValueError

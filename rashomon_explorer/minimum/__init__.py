@@ -24,10 +24,6 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
     tolerance : float
         Duality gap to reach; it is a public constant, because the price of a draw depends on it.
 
-    Returns
-    -------
-    Minimum
-
     Raises
     ------
     SamplerError

@@ -83,10 +83,6 @@ def plan_release(
     ledger : bool, default=True
         Whether a ledger is to be charged, which counts zCDP.
 
-    Returns
-    -------
-    ReleasePlan
-
     Raises
     ------
     ValueError

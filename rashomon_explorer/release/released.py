@@ -125,10 +125,6 @@ class Released:
         Parameters
         ----------
         confidence : float, default=0.95
-
-        Returns
-        -------
-        dict
         """
         check_inner_share(confidence=confidence)
         return {

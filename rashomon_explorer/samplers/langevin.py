@@ -130,10 +130,6 @@ class LangevinSampler:
         pace : float, default=0.5
             Step size as a share of the largest stable one.
 
-        Returns
-        -------
-        LangevinSampler
-
         Raises
         ------
         ValueError
@@ -172,10 +168,6 @@ class LangevinSampler:
         n_steps : int, optional
             Steps that ran, if the path was stopped early; all of them by default. A ledger must
             be charged beforehand, for all of them.
-
-        Returns
-        -------
-        Guarantee
 
         Raises
         ------
@@ -250,6 +242,7 @@ class LangevinSampler:
         Yields
         ------
         ndarray of shape (p, n_chains)
+            One array a step.
 
         Raises
         ------
@@ -282,6 +275,7 @@ class LangevinSampler:
         Returns
         -------
         ndarray of shape (p, n_chains)
+            A column a chain.
 
         Raises
         ------

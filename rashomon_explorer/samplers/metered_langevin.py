@@ -115,6 +115,7 @@ class MeteredLangevin:
         Returns
         -------
         ndarray of shape (n_steps_run, p, n_chains)
+            In the order of the steps.
 
         Raises
         ------
@@ -140,6 +141,7 @@ class MeteredLangevin:
         Returns
         -------
         ndarray of shape (p, n_chains)
+            A column a chain.
         """
         self.advance()
         for charge in self._charges:

@@ -23,10 +23,6 @@ def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
         A key of ``THRESHOLDS``; ``"smooth"`` is ψ/2 wide, ``"hard"`` at ψ = 0 no threshold.
     psi : float
 
-    Returns
-    -------
-    Threshold
-
     Raises
     ------
     ValueError

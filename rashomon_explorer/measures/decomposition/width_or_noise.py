@@ -72,10 +72,6 @@ def width_or_noise(
     level : float, default=0.95
         Of each interval.
 
-    Returns
-    -------
-    WidthOrNoise
-
     Raises
     ------
     ValueError

@@ -43,6 +43,7 @@ def fairness_frame(
     Returns
     -------
     fairlearn.metrics.MetricFrame
+        By group, and over all rows.
 
     Raises
     ------

@@ -97,10 +97,6 @@ def importance_distribution(
     features : sequence of str
         Names of the columns.
 
-    Returns
-    -------
-    ImportanceDistribution
-
     Raises
     ------
     ValueError

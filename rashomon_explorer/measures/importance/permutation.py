@@ -48,6 +48,7 @@ def permutation_importance(
     Returns
     -------
     ndarray of shape (n_draws, n_groups)
+        In units of the loss.
 
     Raises
     ------

@@ -71,10 +71,6 @@ def rid(
     n_jobs : int, optional
         Threads; the result is the same for any number.
 
-    Returns
-    -------
-    ImportanceDistribution
-
     Raises
     ------
     ValueError

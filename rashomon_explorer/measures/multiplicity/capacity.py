@@ -89,6 +89,7 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     Returns
     -------
     ndarray of shape (n_rows, 2)
+        The lower bound, then the upper.
 
     Raises
     ------

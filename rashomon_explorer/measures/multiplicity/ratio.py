@@ -73,10 +73,6 @@ def rashomon_ratio(excess: ArrayLike, psi: float, *, level: float = 0.95) -> Rat
         Rashomon threshold, ≥ 0.
     level : float, default=0.95
 
-    Returns
-    -------
-    Ratio
-
     Raises
     ------
     ValueError
@@ -126,10 +122,6 @@ def linear_rashomon_ratio(
     n_draws : int, default=10_000
     level : float, default=0.95
     random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    Ratio
 
     Raises
     ------

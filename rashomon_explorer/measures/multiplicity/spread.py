@@ -89,6 +89,7 @@ def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_rows,) or (n_rows, n_classes)
+        In units of the score.
 
     Raises
     ------

@@ -32,10 +32,6 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
         Rows it was fitted to.
     y : array-like of shape (n_rows,)
 
-    Returns
-    -------
-    PenalisedProblem
-
     Raises
     ------
     TypeError

@@ -62,10 +62,6 @@ def switching_loss(
     loss : callable
         (predictions, targets) → losses (m,).
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

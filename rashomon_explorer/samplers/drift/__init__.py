@@ -36,10 +36,6 @@ def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy
     precision : {"double", "single"}
     lazy : bool
 
-    Returns
-    -------
-    Drift
-
     Raises
     ------
     ValueError
