@@ -1,6 +1,7 @@
 """Every line of Python in the pages of docs/ does what the page says."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,11 @@ def test_pages_show_what_happens(
     monkeypatch.chdir(tmp_path)  # for the files that examples write
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=TOLERANT)
     assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("place", ["README.md", "apps/explorer.ipynb"])
+def test_what_the_front_page_and_the_notebook_import_is_there(place: str) -> None:
+    text = (PAGES[0].parents[1] / place).read_text(encoding="utf-8")
+    lines = re.findall(r"from rashomon_explorer[\w.]* import [\w, ]+", text)
+    assert lines
+    exec("\n".join(lines), {})

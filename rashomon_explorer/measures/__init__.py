@@ -1,21 +1,17 @@
-"""Measures of a set of models: multiplicity, importance and fairness, as functions of arrays."""
+"""Measures of a set of models: what is called most, from the rooms that list everything.
 
-from rashomon_explorer.measures.confidence_sequence import (
-    ConfidenceSequence,
-)
+The rooms are ``multiplicity`` (every measure by name, and the registry ``MEASURES``),
+``importance``, ``reliance``, ``ranges``, ``fairness`` and ``decomposition``; each lists its parts,
+registries and results.
+"""
+
+from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.decomposition import (
-    Estimate,
-    WidthOrNoise,
     noise_against_price,
     width_or_noise,
     width_or_noise_by_person,
 )
 from rashomon_explorer.measures.fairness import (
-    LABEL_GAPS,
-    LABEL_RATES,
-    SCORE_GAPS,
-    SCORE_RATES,
-    FairnessAudit,
     fairness_audit,
     fairness_frame,
     fairness_gaps,
@@ -26,8 +22,6 @@ from rashomon_explorer.measures.fairness import (
 )
 from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance import (
-    IMPORTANCES,
-    ImportanceDistribution,
     coefficient_spread,
     conditional_reliance,
     importance_cloud,
@@ -41,40 +35,19 @@ from rashomon_explorer.measures.importance import (
     shap_importance,
 )
 from rashomon_explorer.measures.multiplicity import (
-    MEASURES,
-    Measure,
-    Ratio,
-    abstention,
     ambiguity,
     by_group,
-    capacity_bounds,
-    cohen_kappa,
     decide_or_abstain,
-    delta_ambiguity,
-    delta_discrepancy,
-    delta_obscurity,
     disagreement,
     discrepancy,
-    linear_pattern_count,
     linear_rashomon_ratio,
     multiplicity_curve,
     multiplicity_table,
-    obscurity,
-    pattern_count,
-    pattern_diversity,
-    pattern_ratio,
-    range_width,
     rashomon_capacity,
     rashomon_ratio,
-    row_disagreement,
-    score_std,
-    score_variance,
-    self_consistency,
     viable_prediction_range,
 )
 from rashomon_explorer.measures.ranges import (
-    ExactAmbiguity,
-    PenalisedProblem,
     declared_problem,
     draws_in_range,
     exact_ambiguity,
@@ -86,51 +59,21 @@ from rashomon_explorer.measures.ranges import (
     penalised_problem,
     relative_psi,
 )
-from rashomon_explorer.measures.reliance import (
-    DividedLoss,
-    divided_loss,
-    model_class_reliance,
-    model_reliance,
-    switching_loss,
-)
-from rashomon_explorer.measures.stopping import (
-    Enough,
-    enough_draws,
-)
+from rashomon_explorer.measures.reliance import model_class_reliance, model_reliance
+from rashomon_explorer.measures.stopping import enough_draws
+
+_ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")
 
 __all__ = [
-    "IMPORTANCES",
-    "LABEL_GAPS",
-    "LABEL_RATES",
-    "MEASURES",
-    "SCORE_GAPS",
-    "SCORE_RATES",
     "ConfidenceSequence",
-    "DividedLoss",
-    "Enough",
-    "Estimate",
-    "ExactAmbiguity",
-    "FairnessAudit",
-    "ImportanceDistribution",
-    "Measure",
-    "PenalisedProblem",
-    "Ratio",
-    "WidthOrNoise",
-    "abstention",
     "ambiguity",
     "by_group",
-    "capacity_bounds",
     "coefficient_spread",
-    "cohen_kappa",
     "conditional_reliance",
     "decide_or_abstain",
     "declared_problem",
-    "delta_ambiguity",
-    "delta_discrepancy",
-    "delta_obscurity",
     "disagreement",
     "discrepancy",
-    "divided_loss",
     "draws_in_range",
     "enough_draws",
     "exact_ambiguity",
@@ -149,7 +92,6 @@ __all__ = [
     "importance_distribution",
     "importance_spread",
     "importance_tradeoffs",
-    "linear_pattern_count",
     "linear_rashomon_ratio",
     "linear_shap",
     "model_class_reliance",
@@ -157,27 +99,22 @@ __all__ = [
     "multiplicity_curve",
     "multiplicity_table",
     "noise_against_price",
-    "obscurity",
-    "pattern_count",
-    "pattern_diversity",
-    "pattern_ratio",
     "penalised_problem",
     "permutation_importance",
-    "range_width",
     "rashomon_capacity",
     "rashomon_ratio",
     "relative_psi",
     "reliance_within",
     "rid",
-    "row_disagreement",
     "score_gaps",
-    "score_std",
-    "score_variance",
-    "self_consistency",
     "shap_importance",
-    "switching_loss",
     "viable_prediction_range",
     "who_bears",
     "width_or_noise",
     "width_or_noise_by_person",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names and rooms that are meant to be used."""
+    return [*__all__, *_ROOMS]

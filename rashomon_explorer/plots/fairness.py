@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.measures import FairnessAudit
+from rashomon_explorer.measures.fairness import FairnessAudit
 from rashomon_explorer.plots._checks import shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import number, plural

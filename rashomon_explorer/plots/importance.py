@@ -8,8 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.measures import ImportanceDistribution, importance_cloud
+from rashomon_explorer.measures import importance_cloud
 from rashomon_explorer.measures.features import COLUMNS, Features
+from rashomon_explorer.measures.importance import ImportanceDistribution
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import Counted, counted, nobody_inside

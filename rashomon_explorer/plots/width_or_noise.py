@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures import WidthOrNoise
+from rashomon_explorer.measures.decomposition import WidthOrNoise
 from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 from rashomon_explorer.rounding import epsilon_text

@@ -15,8 +15,8 @@ from rashomon_explorer.measures import (
     model_class_reliance,
     model_reliance,
     penalised_problem,
-    switching_loss,
 )
+from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.measures.reliance.ellipsoid import (
     least_on_ellipsoid,
     least_on_intersection,

@@ -13,7 +13,6 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     disagreement,
     noise_against_price,
-    score_variance,
     width_or_noise,
     width_or_noise_by_person,
 )
@@ -21,6 +20,7 @@ from rashomon_explorer.measures.decomposition.estimate import hit_interval, vari
 from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.units import Layout, Units
+from rashomon_explorer.measures.multiplicity import score_variance
 from rashomon_explorer.planning import affordable_eta
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import from_predictions

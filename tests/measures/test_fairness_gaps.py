@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.measures import (
-    LABEL_GAPS,
-    LABEL_RATES,
     fairness_frame,
     fairness_gaps,
     frontier,
     group_rates,
     score_gaps,
 )
+from rashomon_explorer.measures.fairness import LABEL_GAPS, LABEL_RATES
 
 RNG = np.random.default_rng(0)
 N = 90

@@ -22,8 +22,8 @@ from rashomon_explorer.measures import (
     model_reliance,
     permutation_importance,
     rid,
-    switching_loss,
 )
+from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.plots import tables
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import ReleasedSet

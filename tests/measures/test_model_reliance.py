@@ -19,7 +19,6 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import (
     conditional_reliance,
-    divided_loss,
     feature_groups,
     importance_cloud,
     importance_tradeoffs,
@@ -28,8 +27,8 @@ from rashomon_explorer.measures import (
     permutation_importance,
     reliance_within,
     shap_importance,
-    switching_loss,
 )
+from rashomon_explorer.measures.reliance import divided_loss, switching_loss
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.softplus_kernel import (
     SoftplusKernel,

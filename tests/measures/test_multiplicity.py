@@ -12,22 +12,24 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from rashomon_explorer.measures import (
-    abstention,
     ambiguity,
     by_group,
-    cohen_kappa,
     disagreement,
     discrepancy,
-    linear_pattern_count,
     multiplicity_table,
+    rashomon_capacity,
+    viable_prediction_range,
+)
+from rashomon_explorer.measures.multiplicity import (
+    abstention,
+    cohen_kappa,
+    linear_pattern_count,
     obscurity,
     pattern_count,
     pattern_diversity,
     pattern_ratio,
-    rashomon_capacity,
     row_disagreement,
     self_consistency,
-    viable_prediction_range,
 )
 from rashomon_explorer.rashomon_set import from_predictions
 

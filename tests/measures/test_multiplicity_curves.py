@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
-    MEASURES,
     ambiguity,
     by_group,
-    cohen_kappa,
     disagreement,
     discrepancy,
     multiplicity_curve,
     multiplicity_table,
-    range_width,
     rashomon_capacity,
 )
+from rashomon_explorer.measures.multiplicity import MEASURES, cohen_kappa, range_width
 from rashomon_explorer.rashomon_set import RashomonSet
 
 RNG = np.random.default_rng(0)

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures import (
-    decide_or_abstain,
+from rashomon_explorer.measures import decide_or_abstain, viable_prediction_range
+from rashomon_explorer.measures.multiplicity import (
     delta_ambiguity,
     delta_discrepancy,
     delta_obscurity,
     range_width,
     score_std,
     score_variance,
-    viable_prediction_range,
 )
 
 SHAPES = array_shapes(min_dims=2, max_dims=3, max_side=6)

@@ -16,7 +16,8 @@ from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
 )
 from rashomon_explorer.leaks import ONE_BY_ONE, mark
-from rashomon_explorer.measures import ambiguity, score_std
+from rashomon_explorer.measures import ambiguity
+from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.rashomon_set import from_predictions
 from rashomon_explorer.release import (

@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.measures import MEASURES, exact_ambiguity, multiplicity_table
+from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
+from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
 from rashomon_explorer.rashomon_set import from_estimators, from_predictions

@@ -8,14 +8,8 @@ from rashomon_explorer.measures.importance.cloud import (
     importance_cloud,
     importance_tradeoffs,
 )
-from rashomon_explorer.measures.importance.coefficients import (
-    coefficient_spread,
-    importance_spread,
-)
-from rashomon_explorer.measures.importance.conditional import (
-    conditional_reliance,
-    reliance_within,
-)
+from rashomon_explorer.measures.importance.coefficients import coefficient_spread, importance_spread
+from rashomon_explorer.measures.importance.conditional import conditional_reliance, reliance_within
 from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
     importance_distribution,

@@ -1,21 +1,10 @@
 """Predictive multiplicity: by definition, as curves over ψ, in one table."""
 
 from rashomon_explorer.measures.multiplicity.by_group import by_group
-from rashomon_explorer.measures.multiplicity.capacity import (
-    capacity_bounds,
-    rashomon_capacity,
-)
-from rashomon_explorer.measures.multiplicity.catalogue import (
-    MEASURES,
-    Measure,
-)
-from rashomon_explorer.measures.multiplicity.consistency import (
-    abstention,
-    self_consistency,
-)
-from rashomon_explorer.measures.multiplicity.curves import (
-    multiplicity_curve,
-)
+from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, Measure
+from rashomon_explorer.measures.multiplicity.consistency import abstention, self_consistency
+from rashomon_explorer.measures.multiplicity.curves import multiplicity_curve
 from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity,
     disagreement,
@@ -24,9 +13,7 @@ from rashomon_explorer.measures.multiplicity.labels import (
     row_disagreement,
     viable_prediction_range,
 )
-from rashomon_explorer.measures.multiplicity.pairs import (
-    cohen_kappa,
-)
+from rashomon_explorer.measures.multiplicity.pairs import cohen_kappa
 from rashomon_explorer.measures.multiplicity.patterns import (
     linear_pattern_count,
     pattern_count,
@@ -44,9 +31,7 @@ from rashomon_explorer.measures.multiplicity.spread import (
     score_std,
     score_variance,
 )
-from rashomon_explorer.measures.multiplicity.table import (
-    multiplicity_table,
-)
+from rashomon_explorer.measures.multiplicity.table import multiplicity_table
 from rashomon_explorer.measures.multiplicity.tolerance import (
     delta_ambiguity,
     delta_discrepancy,

@@ -2,11 +2,7 @@
 
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
 from rashomon_explorer.measures.reliance.model_reliance import model_reliance
-from rashomon_explorer.measures.reliance.switching import (
-    DividedLoss,
-    divided_loss,
-    switching_loss,
-)
+from rashomon_explorer.measures.reliance.switching import DividedLoss, divided_loss, switching_loss
 
 __all__ = [
     "DividedLoss",

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rashomon_explorer.measures import row_disagreement, viable_prediction_range
+from rashomon_explorer.measures import viable_prediction_range
+from rashomon_explorer.measures.multiplicity import row_disagreement
 from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet

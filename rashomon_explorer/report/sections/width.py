@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from rashomon_explorer.measures import WidthOrNoise, width_or_noise
+from rashomon_explorer.measures import width_or_noise
+from rashomon_explorer.measures.decomposition import WidthOrNoise
 from rashomon_explorer.plots import plot_width_or_noise
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
