@@ -34,7 +34,7 @@ def is_tried(planned: Plan) -> bool:
     >>> is_tried(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     False
     """
-    return planned.p > _ALWAYS_CAME and planned.certificate != "path"
+    return planned.p > _ALWAYS_CAME and not planned.along_path
 
 
 def foretold(planned: Plan) -> str:

@@ -40,7 +40,7 @@ say: that follows from p = 11 and βψ alone.
 
 
 def _cost(planned: Plan) -> str:
-    kind = "chains" if isinstance(planned, PathPlan) else "exact draws"
+    kind = "chains" if planned.along_path else "exact draws"
     if planned.n_draws == 1:
         kind = kind.removesuffix("s")
     cost = "costs" if planned.n_draws == 1 else "cost"

@@ -8,16 +8,14 @@ from scipy.special import gammainccinv
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
+from rashomon_explorer.planning.local_constants import certifiable_gap, local_constants
+from rashomon_explorer.planning.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose, pure
 from rashomon_explorer.validation import check_inner_share, check_positive
 
 _MOST_STAGES = 12
 _FAILURES = tuple(10.0**-k for k in range(2, 16))
-# The whole domain's minimum mostly reaches a thousandth of the oscillation nearby: no new solve.
-_GAP_PER_OSCILLATION = 1e-3
 _CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
-_ROUNDING = 16 * 2.0**-52  # of the losses: no gap below it can be certified
-_WITH_KINKS = 1e-6  # of the oscillation: as close as smoothing brings a loss with kinks
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class LocalisationPlan:
-    """What a budget buys from mechanisms that narrow the domain first; public.
+    """What a budget buys from mechanisms that first find where the minimiser is; public.
 
     Parameters
     ----------
@@ -71,92 +69,6 @@ class LocalisationPlan:
     def epsilon(self) -> float:
         """Total price."""
         return self.guarantee.pure_epsilon
-
-
-def data_lipschitz(constants: Constants, domain: Domain) -> float:
-    """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours.
-
-    Raises
-    ------
-    ValueError
-        If the constants are not those of the domain, which alone would take more.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.domains import Ball
-    >>> ball = Ball(2.0)
-    >>> ridged = Constants.of("squared", n=9, p=2, domain=ball, row_bound=1.0, ridge=0.5)
-    >>> round(data_lipschitz(ridged, ball), 9)
-    3.0
-    """
-    # Larger by more than the rounding of the difference.
-    rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
-    if not rest > 0:
-        raise ValueError(
-            f"L = {constants.L:g} is less than the ridge {constants.m:g} alone needs on a domain "
-            f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
-            "domain"
-        )
-    return rest
-
-
-def data_slope(constants: Constants, domain: Domain) -> float:
-    """Lipschitz constant 2L₀/n of L_D − L_D' for neighbours, L₀ as in :func:`data_lipschitz`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.domains import Ball
-    >>> ridged = Constants.of("logistic", n=50, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5)
-    >>> round(data_slope(ridged, Ball(2.0)), 5), round(2 * ridged.L / 50, 5)
-    (0.03523, 0.07523)
-    """
-    return 2 * data_lipschitz(constants, domain) / constants.n
-
-
-@dataclass(frozen=True)
-class NarrowedConstants(Constants):
-    """Constants on a part of a domain, whose minimum may be known less well than the domain's.
-
-    Parameters
-    ----------
-    n, p, L, M, m, osc
-        See :class:`Constants`.
-    least_tolerance : float
-        Gap that rounding and kinks allow to be certified.
-    """
-
-    least_tolerance: float
-
-    @property
-    def gap_tolerance(self) -> float:
-        """Duality gap that the minimum must reach; public, because every draw pays for it."""
-        return max(_GAP_PER_OSCILLATION * self.osc, self.least_tolerance)
-
-
-def narrowed(constants: Constants, domain: Domain, diameter: float) -> Constants:
-    """Constants on a part of the domain of at most this diameter.
-
-    The difference of two records' losses has Lipschitz constant 2L/n, L without the ridge, so
-    that it varies by at most 2L·diameter/n on the part (and by no more than on the domain).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.domains import Ball
-    >>> wide = Constants.of("squared", n=100, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> wide.osc, round(narrowed(wide, Ball(1.0), 0.1).osc, 9)
-    (0.04, 0.004)
-    """
-    if diameter >= domain.diameter:
-        return constants
-    return NarrowedConstants(
-        n=constants.n,
-        p=constants.p,
-        L=constants.L,
-        M=constants.M,
-        m=constants.m,
-        osc=min(constants.osc, data_slope(constants, domain) * diameter),
-        least_tolerance=_certifiable(constants, domain),
-    )
 
 
 def plan_iterated(
@@ -242,14 +154,8 @@ def plan_perturbed(
 
     Parameters
     ----------
-    constants : Constants
-        With m > 0.
-    domain : Domain
-    epsilon : float
-        Total price.
-    failure : float, optional
-        Probability with which one mechanism may lose sight of the minimiser; by default the one
-        of least ``excess_bound``.
+    constants, domain, epsilon, failure
+        As in :func:`plan_iterated`.
 
     Returns
     -------
@@ -293,13 +199,7 @@ def solver_distance(constants: Constants, domain: Domain) -> float:
     kinks, smoothing allow: public, because it is paid for.
     """
     wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
-    return max(wanted, math.sqrt(2 * _certifiable(constants, domain) / constants.m))
-
-
-def _certifiable(constants: Constants, domain: Domain) -> float:
-    """Gap that can be certified whatever the rows, for losses of the size the domain allows."""
-    rounding = _ROUNDING * (1 + constants.L * domain.diameter)
-    return rounding if math.isfinite(constants.M) else max(rounding, _WITH_KINKS * constants.osc)
+    return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))
 
 
 def _stages(
@@ -308,7 +208,7 @@ def _stages(
     quantile = _gamma_quantile(constants.p, failure)
     distance, stages = start, []
     for price in prices:
-        local = narrowed(constants, domain, min(domain.diameter, 2 * distance))
+        local = local_constants(constants, domain, min(domain.diameter, 2 * distance))
         beta = price / local.priced_osc
         stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
         distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
@@ -335,7 +235,7 @@ class _Tried:
     ) -> "_Tried":
         """Stages that lose sight of the minimiser with probability losses·failure at most."""
         last = min(domain.diameter, 2 * stages[-1].distance)
-        tolerance = narrowed(constants, domain, last).gap_tolerance
+        tolerance = local_constants(constants, domain, last).gap_tolerance
         worst = constants.L * domain.diameter
         bound = constants.p / stages[-1].beta + tolerance + losses * failure * worst
         return cls(stages, failure, tolerance, bound)

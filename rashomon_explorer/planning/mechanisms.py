@@ -70,10 +70,10 @@ class Unthresholded:
         return _offered(self, bought, why=bought.certificate, hit_rate=within)
 
 
-class Narrowed:
+class Localisation:
     """Output perturbation, and an exponential mechanism on what is near; a plan is of one draw."""
 
-    name: ClassVar[str] = "narrowed"
+    name: ClassVar[str] = "localisation"
     draws: ClassVar[str] = "an exact draw near a noisy minimiser"
     uniform: ClassVar[bool] = False
 
@@ -149,7 +149,7 @@ class PathAverage(Path):
 
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
-    for mechanism in (Exact(), ExactBest(), Unthresholded(), Narrowed(), Path(), PathAverage())
+    for mechanism in (Exact(), ExactBest(), Unthresholded(), Localisation(), Path(), PathAverage())
 }
 
 

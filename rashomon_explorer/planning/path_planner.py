@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
-from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.planning.planned import Plan
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.zcdp import zcdp_rho
@@ -41,10 +41,17 @@ class PathPlan(Plan):
         Steps of each chain.
     """
 
+    sampler: ClassVar[str] = "langevin"
+
     width: float
     sensitivity: float
     step_size: float
     n_steps: int
+
+    @property
+    def along_path(self) -> bool:
+        """Every draw is a chain's time average."""
+        return True
 
     @property
     def threshold(self) -> Threshold:

@@ -1,6 +1,7 @@
 """A plan as a value: what a budget buys."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.planning.pricing import price
@@ -57,6 +58,8 @@ class Plan(Shown):
         What the loss of the model of zeros is at most: a promise that is no better is none.
     """
 
+    sampler: ClassVar[str] = ""  # the one that alone can carry it out; "" where several can
+
     n: int
     p: int
     psi: float
@@ -87,6 +90,11 @@ class Plan(Shown):
     def by_bounded_range(self) -> bool:
         """Whether bounded range alone pays for the draws, and no better certificate."""
         return self.certificate == "oscillation"
+
+    @property
+    def along_path(self) -> bool:
+        """Whether a draw is made of a noisy path's states, of which no hit rate is known."""
+        return False
 
     def at(self, eta: float) -> tuple[float, float]:
         """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
@@ -126,7 +134,7 @@ class Plan(Shown):
 
 
 def _draws(planned: Plan) -> str:
-    kind = "chain" if planned.certificate == "path" else "draw"
+    kind = "chain" if planned.along_path else "draw"
     return f"{planned.n_draws:,} {kind}{'' if planned.n_draws == 1 else 's'}"
 
 

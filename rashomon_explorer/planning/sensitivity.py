@@ -1,9 +1,50 @@
-"""How far one record can move the gradient of a thresholded loss."""
+"""How far one record can move a loss, and the gradient of a thresholded loss."""
 
 import math
 
 from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
 from rashomon_explorer.validation import check_count, check_nonnegative_or_infinite
+
+
+def data_lipschitz(constants: Constants, domain: Domain) -> float:
+    """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours.
+
+    Raises
+    ------
+    ValueError
+        If the constants are not those of the domain, which alone would take more.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ball = Ball(2.0)
+    >>> ridged = Constants.of("squared", n=9, p=2, domain=ball, row_bound=1.0, ridge=0.5)
+    >>> round(data_lipschitz(ridged, ball), 9)
+    3.0
+    """
+    # Larger by more than the rounding of the difference.
+    rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
+    if not rest > 0:
+        raise ValueError(
+            f"L = {constants.L:g} is less than the ridge {constants.m:g} alone needs on a domain "
+            f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
+            "domain"
+        )
+    return rest
+
+
+def data_slope(constants: Constants, domain: Domain) -> float:
+    """Lipschitz constant 2L₀/n of L_D − L_D' for neighbours, L₀ as in :func:`data_lipschitz`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> ridged = Constants.of("logistic", n=50, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.5)
+    >>> round(data_slope(ridged, Ball(2.0)), 5), round(2 * ridged.L / 50, 5)
+    (0.03523, 0.07523)
+    """
+    return 2 * data_lipschitz(constants, domain) / constants.n
 
 
 def gradient_sensitivity(
@@ -44,7 +85,7 @@ def gradient_sensitivity(
         2L/n and to ω.
     data_slope : float, optional
         Lipschitz constant of L_D − L_D' to take in place of 2L/n: the ridge reads no row and
-        cancels in it (:func:`~rashomon_explorer.planning.localisation.data_slope`), though not
+        cancels in it (:func:`data_slope`), though not
         in G.
 
     Returns

@@ -21,8 +21,8 @@ class Promise(Protocol):
         """Inverse temperature."""
 
     @property
-    def certificate(self) -> str:
-        """Name of the certificate; ``"path"`` has no hit rate."""
+    def along_path(self) -> bool:
+        """Whether draws are made of noisy paths, which have no hit rate."""
 
     @property
     def hit_rate_bound(self) -> float:
@@ -78,7 +78,7 @@ promised: they may lie far outside the Rashomon set
 
 def has_hit_rate(planned: Promise) -> bool:
     """Whether a hit rate is what the plan can promise: ψ > 0, and no path."""
-    return planned.psi > 0 and planned.certificate != "path"
+    return planned.psi > 0 and not planned.along_path
 
 
 def _no_better_than_nothing(planned: Promise) -> str:

@@ -46,7 +46,7 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, or radius = 2.372.
     """
-    if planned.certificate == "path":
+    if planned.along_path:
         return [_PATH]
     wanted = _wanted(planned)
     if wanted is None or not 0 < planned.beta < math.inf:

@@ -17,6 +17,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set.models import StoredPredictions
 from rashomon_explorer.release import Released
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -50,7 +51,8 @@ class Curator(Public):
     @property
     def readable(self) -> bool:
         """Whether the models' predictions can be asked for: of rows, or those they hold."""
-        return self.X is not None or self.models.sampler == "stored predictions"
+        held = self.models.models if isinstance(self.models, PredictorSet) else None
+        return self.X is not None or isinstance(held, StoredPredictions)
 
     def rows(self, start: int, stop: int) -> Any:
         """Take some of the rows, whatever holds them; None where predictions are stored."""

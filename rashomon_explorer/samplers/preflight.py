@@ -122,7 +122,7 @@ def preflight(planned: Plan) -> Feasibility | None:
     >>> preflight(plan(100_000, 151, 0.02, **rows)).likely
     False
     """
-    law = None if planned.certificate == "path" else PublicLaw.of(planned)
+    law = None if planned.along_path else PublicLaw.of(planned)
     if law is None or not 0 < planned.beta < math.inf:
         return None
     found = _tried(law, float(planned.beta))

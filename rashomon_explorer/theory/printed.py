@@ -5,7 +5,7 @@ import math
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.localisation import data_lipschitz
+from rashomon_explorer.planning.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon, gdp_mu
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.validation import check_inner_share, check_nonnegative, check_positive

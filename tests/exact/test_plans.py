@@ -9,17 +9,12 @@ from scipy.stats import gamma
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.planning.localisation import (
-    data_lipschitz,
-    data_slope,
-    narrowed,
-    plan_iterated,
-    plan_perturbed,
-    solver_distance,
-)
+from rashomon_explorer.planning.local_constants import local_constants
+from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed, solver_distance
 from rashomon_explorer.planning.planner import plan
 from rashomon_explorer.planning.pricing import affordable_draws, affordable_eta, price
 from rashomon_explorer.planning.regularising import plan_regularised, with_ridge
+from rashomon_explorer.planning.sensitivity import data_lipschitz, data_slope
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from tests.exact.conftest import exactly
 
@@ -74,10 +69,10 @@ class TestLocalisation:
     def test_constants(self, constants, ball):
         assert data_lipschitz(constants, ball) == pytest.approx(2.0 - 0.5 * 1.5)
         assert data_slope(constants, ball) == pytest.approx(2 * 1.25 / 100)
-        near = narrowed(constants, ball, 0.2)
+        near = local_constants(constants, ball, 0.2)
         assert near.osc == pytest.approx(0.025 * 0.2)
         assert near.gap_tolerance == pytest.approx(1e-3 * 0.005)
-        assert narrowed(constants, ball, 1e-12).gap_tolerance == exactly(16 * 2.0**-52 * 7.0)
+        assert local_constants(constants, ball, 1e-12).gap_tolerance == exactly(16 * 2.0**-52 * 7.0)
         assert solver_distance(constants, ball) == pytest.approx(0.01 * 1.25 / (0.5 * 100))
 
     def test_output_perturbation(self, constants, ball):

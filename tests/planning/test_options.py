@@ -53,7 +53,7 @@ def test_the_best_comes_first_and_what_shows_the_whole_set_before_what_does_not(
 
 
 def test_without_ridge_or_delta_less_applies() -> None:
-    assert not by_name()["narrowed"].applies
+    assert not by_name()["localisation"].applies
     assert "ridge" in by_name()["exact_best"].why
     pure = by_name(delta=0.0, ridge=0.1)
     assert not pure["path_average"].applies and "delta" in pure["path_average"].why

@@ -8,8 +8,11 @@ from scipy.stats import kstest
 
 from rashomon_explorer.domains import Box
 from rashomon_explorer.losses import SoftmaxLoss, SquaredLoss
-from rashomon_explorer.planning.localisation import data_lipschitz
-from rashomon_explorer.planning.sensitivity import batch_sensitivity, gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import (
+    batch_sensitivity,
+    data_lipschitz,
+    gradient_sensitivity,
+)
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift
 from rashomon_explorer.samplers.drift.columns import Columns

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.path import path_guarantee
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.target import GibbsTarget

@@ -12,13 +12,9 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball, Box, Intersection, L1Ball
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.minimum.general import minimise_on
-from rashomon_explorer.planning.localisation import (
-    data_lipschitz,
-    narrowed,
-    plan_iterated,
-    plan_perturbed,
-    solver_distance,
-)
+from rashomon_explorer.planning.local_constants import local_constants
+from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed, solver_distance
+from rashomon_explorer.planning.sensitivity import data_lipschitz
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
 from rashomon_explorer.samplers.localisation.local_problem import LocalProblem, refined
@@ -59,12 +55,12 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
     assert plan.guarantee.epsilon(0.0) <= epsilon and plan.epsilon == math.fsum(prices)
     for before, stage in zip(plan.stages, plan.stages[1:], strict=False):
         assert stage.epsilon == pytest.approx(2 * before.epsilon)
-        gap = narrowed(constants, domain, min(8.0, 2 * before.distance)).gap_tolerance
+        gap = local_constants(constants, domain, min(8.0, 2 * before.distance)).gap_tolerance
         quantile = gamma.isf(plan.failure, p)
         radius = math.sqrt(2 * (quantile / before.beta + gap) / constants.m)
         assert stage.distance == pytest.approx(radius if 2 * radius < 8 else math.inf)
     for stage in plan.stages:
-        local = narrowed(constants, domain, min(8.0, 2 * stage.distance))
+        local = local_constants(constants, domain, min(8.0, 2 * stage.distance))
         assert stage.beta * local.priced_osc <= stage.epsilon * (1 + 1e-12)
         assert local.osc <= constants.osc
     best = plan_iterated(constants, domain, epsilon=epsilon)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.planning import MECHANISMS, Request, plan
+from rashomon_explorer.planning import MECHANISMS, Plan, Request, plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import SAMPLERS, HitAndRunSampler, Traits, traits_of
 from rashomon_explorer.samplers.collect import collect
@@ -43,6 +43,16 @@ def test_traits_do_not_contradict_each_other(name: str) -> None:
 def test_draws_stay_inside_exactly_where_the_sampler_says_so(name: str) -> None:
     # At ε = 1 on 40 rows the law is nearly flat: what may leave the set does.
     assert (drawn(name) <= 1e-12).all() == traits_of(name).stays_inside
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_a_plan_names_the_sampler_that_alone_carries_it_out(name: str) -> None:
+    """And says that its draws follow a path exactly where that sampler runs its mechanism."""
+    rows = {"n": 5_000, "p": 3, "psi": 0.05, "loss": "logistic", "ridge": 0.1}
+    bought = MECHANISMS[name].plan(Request(**rows, **PUBLIC))
+    if isinstance(bought, Plan):
+        assert bought.along_path == (bought.sampler == "langevin") == name.startswith("path")
+        assert not bought.sampler or traits_of(bought.sampler).mechanism == "path"
 
 
 def test_a_name_is_no_setting() -> None:

@@ -110,7 +110,7 @@ def population_risk(
     Parameters
     ----------
     p, beta, psi, width
-        As in :func:`rashomon_explorer.bounds.expected_excess`.
+        As in :func:`~rashomon_explorer.planning.bounds.expected_excess`.
     L, m, n
         As in :func:`coupling_distance`.
 

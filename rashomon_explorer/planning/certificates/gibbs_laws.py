@@ -7,8 +7,7 @@ from typing import Protocol
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.localisation import data_lipschitz, data_slope
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import data_lipschitz, data_slope, gradient_sensitivity
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp, zcdp

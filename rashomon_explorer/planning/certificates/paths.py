@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
-from rashomon_explorer.planning.localisation import data_slope
 from rashomon_explorer.planning.path import last_iterate_guarantee, path_guarantee
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.privacy.guarantee import Guarantee, gdp
 from rashomon_explorer.threshold import (
     GaussianThreshold,

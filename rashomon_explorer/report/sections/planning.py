@@ -36,7 +36,7 @@ def plan(given: Any) -> list[Block]:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    if isinstance(planned, PathPlan):
+    if planned.along_path:
         return blocks
     rows = promises(planned, given.constants)
     frame = pd.DataFrame(
@@ -63,7 +63,7 @@ def certificates(given: Any) -> list[Block]:
             "domain= for a release"
         )
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
-    if sampler and not traits_of(sampler).planned_law and not isinstance(planned, PathPlan):
+    if sampler and not traits_of(sampler).planned_law and not planned.along_path:
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning import PathPlan, Plan
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.report.blocks import Block, Code, Words
 from rashomon_explorer.report.material import Curator, Release
 from rashomon_explorer.report.sections.about import WRITER
@@ -58,10 +58,8 @@ def _estimator(given: Any, sampler: str) -> list[str]:
         "n_draws": planned.n_draws,
         "row_norm": models.row_norm,
     }
-    if isinstance(planned, PathPlan):
-        sampler = "langevin"
-    if sampler:
-        settings["sampler"] = sampler
+    if planned.sampler or sampler:
+        settings["sampler"] = planned.sampler or sampler
     if isinstance(given.domain, Ball) and given.constants is not None:
         settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
     if name == "RashomonRegressor":

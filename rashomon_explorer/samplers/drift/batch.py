@@ -6,8 +6,7 @@ from itertools import cycle
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning.localisation import data_slope
-from rashomon_explorer.planning.sensitivity import batch_sensitivity
+from rashomon_explorer.planning.sensitivity import batch_sensitivity, data_slope
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.full import FullDrift
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift

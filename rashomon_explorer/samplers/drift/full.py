@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning.localisation import data_slope
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.columns import Columns
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift

@@ -10,7 +10,7 @@ from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.minimum import Minimum, Objective
 from rashomon_explorer.minimum.general import minimise_on
 from rashomon_explorer.minimum.kinked import minimise_kinked
-from rashomon_explorer.planning.localisation import narrowed
+from rashomon_explorer.planning.local_constants import local_constants
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 
@@ -39,7 +39,7 @@ class LocalProblem(Problem):
         self.__dict__.pop("minimum", None)
         self._wide, self._near = problem, domain
         self.domain = domain
-        self.constants = narrowed(problem.constants, problem.domain, domain.diameter)
+        self.constants = local_constants(problem.constants, problem.domain, domain.diameter)
 
     @cached_property
     def minimum(self) -> Minimum:
