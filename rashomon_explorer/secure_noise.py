@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee, pure, zcdp
+from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee
+from rashomon_explorer.privacy.notions import pure, zcdp
 from rashomon_explorer.validation import check_count, check_positive
 
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"

@@ -10,7 +10,9 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.local_constants import certifiable_gap, local_constants
 from rashomon_explorer.planning.sensitivity import data_lipschitz
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose, pure
+from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range, pure
 from rashomon_explorer.validation import check_inner_share, check_positive
 
 _MOST_STAGES = 12

@@ -10,7 +10,7 @@ from rashomon_explorer.planning.offers import Mechanism, Offer, Request
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
-from rashomon_explorer.privacy.guarantee import compose
+from rashomon_explorer.privacy.composition import compose
 
 
 class Exact:

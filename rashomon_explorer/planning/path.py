@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from rashomon_explorer.privacy.gaussian import gdp_mu
-from rashomon_explorer.privacy.guarantee import Guarantee, gdp
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.validation import (
     check_nonnegative_or_infinite,
     check_positive,

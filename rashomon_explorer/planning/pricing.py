@@ -11,8 +11,13 @@ from rashomon_explorer.planning.certificates import (
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.privacy.composition import affordable_repeated_eta, repeated_bounded_range
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range, compose
+from rashomon_explorer.privacy.composition import (
+    affordable_repeated_eta,
+    compose,
+    repeated_bounded_range,
+)
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_delta, check_positive

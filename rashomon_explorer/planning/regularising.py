@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.validation import check_positive
 
 

@@ -12,22 +12,22 @@ from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
 from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.composition import (
     affordable_repeated_eta,
+    compose,
     composition_report,
     least_epsilon,
     rdp,
     repeated_bounded_range,
 )
-from rashomon_explorer.privacy.guarantee import (
-    Guarantee,
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger import Ledger
+from rashomon_explorer.privacy.notions import (
     approximate,
     bounded_range,
-    compose,
     gdp,
     no_guarantee,
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.ledger import Ledger
 from rashomon_explorer.privacy.withheld import may_fail, withheld
 
 __all__ = [

@@ -1,7 +1,6 @@
 """A privacy guarantee as a value: what holds, by which theorem, under which assumptions."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +22,6 @@ from rashomon_explorer.privacy.tradeoff import (
     Gaussian,
     RepeatedBoundedRange,
     TradeOff,
-    compose_tradeoffs,
     envelope,
     from_dict,
 )
@@ -81,6 +79,7 @@ class Guarantee(Shown):
 
     Examples
     --------
+    >>> from rashomon_explorer.privacy import bounded_range, compose
     >>> one = bounded_range(eta=0.5)
     >>> one.epsilon(0.0)
     0.5
@@ -210,6 +209,7 @@ class Guarantee(Shown):
 
         Examples
         --------
+        >>> from rashomon_explorer.privacy import gdp
         >>> round(float(gdp(mu=1.0).tradeoff(0.05)), 4)
         0.7405
         """
@@ -255,6 +255,7 @@ class Guarantee(Shown):
 
         Examples
         --------
+        >>> from rashomon_explorer.privacy import bounded_range, gdp
         >>> gdp(mu=1.0).renyi(3.0), round(bounded_range(eta=1.0).renyi(3.0), 4)
         (1.5, 0.3434)
         """
@@ -326,167 +327,3 @@ class Guarantee(Shown):
         facts = [("proved", numbers_of(self)), ("by", self.theorem)]
         facts += [("if" if k == 0 else "", known) for k, known in enumerate(self.assumptions)]
         return facts + [("but", _SEEDED)] * self.seeded
-
-
-def pure(epsilon: float) -> Guarantee:
-    """Pure ε-DP, which is also ε²/2-zCDP (Bun and Steinke 2016, Proposition 3.3).
-
-    Examples
-    --------
-    >>> pure(epsilon=1.0).rho
-    0.5
-    """
-    check_nonnegative_or_infinite(epsilon=epsilon)
-    return Guarantee(
-        "pure", "pure DP", pure_epsilon=epsilon, rho=_never_0(float(epsilon) * epsilon / 2, epsilon)
-    )
-
-
-def bounded_range(eta: float) -> Guarantee:
-    """η-bounded range: log-density ratios of neighbours lie in an interval of width η.
-
-    It is η-DP for one draw and η²/8-zCDP for composition (Cesar and Rogers 2021, Lemma 3.5).
-
-    Examples
-    --------
-    >>> bounded_range(eta=2.0).rho
-    0.5
-    """
-    check_nonnegative_or_infinite(eta=eta)
-    return Guarantee(
-        "bounded_range",
-        "exponential mechanism, bounded range (Theorem 2.1 of Ganesh et al. 2023; Cesar and "
-        "Rogers 2021)",
-        pure_epsilon=eta,
-        rho=_never_0(float(eta) * eta / 8, eta),
-    )
-
-
-def zcdp(rho: float) -> Guarantee:
-    """ρ-zero-concentrated DP.
-
-    Examples
-    --------
-    >>> zcdp(rho=0.5).epsilon(0.0)
-    inf
-    """
-    check_nonnegative_or_infinite(rho=rho)
-    return Guarantee("zcdp", "zCDP (Bun and Steinke 2016)", rho=rho)
-
-
-def gdp(mu: float) -> Guarantee:
-    """μ-Gaussian DP, which is also μ²/2-zCDP (Dong, Roth and Su 2022, Corollary B.6).
-
-    Examples
-    --------
-    >>> gdp(mu=1.0).rho
-    0.5
-    >>> round(gdp(mu=1.0).epsilon(1e-5), 4), round(zcdp(rho=0.5).epsilon(1e-5), 4)
-    (4.3772, 4.7284)
-    """
-    check_nonnegative_or_infinite(mu=mu)
-    return Guarantee(
-        "gdp", "Gaussian DP (Dong, Roth and Su 2022)", rho=_never_0(float(mu) * mu / 2, mu), mu=mu
-    )
-
-
-def approximate(epsilon: float, delta: float) -> Guarantee:
-    """(ε, δ)-DP; pure for δ = 0.
-
-    Examples
-    --------
-    >>> approximate(epsilon=1.0, delta=1e-6).epsilon(1e-5)
-    1.0
-    """
-    check_nonnegative_or_infinite(epsilon=epsilon)
-    check_delta(delta)
-    if delta == 0:
-        return pure(epsilon)
-    return Guarantee(
-        "approximate",
-        "(ε, δ)-DP",
-        pure_epsilon=0.0,
-        rho=0.0,
-        mu=0.0,
-        approximate_epsilon=epsilon,
-        approximate_delta=delta,
-    )
-
-
-def no_guarantee(reason: str) -> Guarantee:
-    """Nothing is promised, and why.
-
-    Examples
-    --------
-    >>> print(no_guarantee("bounds were learnt from the rows"))
-    no guarantee: bounds were learnt from the rows
-    """
-    return Guarantee("none", reason, assumptions=())
-
-
-def compose(parts: Iterable[Guarantee]) -> Guarantee:
-    """Guarantee of several mechanisms on the same rows, with prices fixed beforehand.
-
-    A mechanism may depend on what the earlier ones returned, its price may not: for prices that
-    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
-    Gaussian DP, Rényi curves and (ε, δ) parts each add up; at a given δ the least bound counts.
-    Parts that share no notion are translated by :func:`least_epsilon`, which also knows sums that
-    cost more time.
-
-    Parameters
-    ----------
-    parts : iterable of Guarantee
-
-    Returns
-    -------
-    Guarantee
-        Nothing spent, for no parts.
-
-    Examples
-    --------
-    >>> compose([]).epsilon(0.0)
-    0.0
-    """
-    parts = list(parts)
-    if len(parts) == 1:
-        return parts[0]
-    theorems = dict.fromkeys(part.theorem for part in parts)
-    total = Guarantee(
-        "composition",
-        f"composition of {len(parts)}: " + ", ".join(theorems) if parts else "nothing spent",
-        pure_epsilon=math.fsum(part.pure_epsilon for part in parts),
-        rho=math.fsum(part.rho for part in parts),
-        mu=math.sqrt(math.fsum(part.mu**2 for part in parts)),
-        approximate_epsilon=math.fsum(part.approximate_epsilon for part in parts),
-        approximate_delta=min(1.0, math.fsum(part.approximate_delta for part in parts)),
-        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
-        seeded=any(part.seeded for part in parts),
-        curve=_composed_curve(parts),
-        orders=_composed_orders(parts),
-    )
-    return total if total.holds else replace(total, notion="none")
-
-
-def _never_0(square: float, root: float) -> float:
-    """Round a square that is too small for a double up, not off: it would be spent for nothing."""
-    return square if square > 0 or root == 0 else math.ulp(0.0)
-
-
-def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
-    """Rényi curves add up, at all orders that a part knows only there; none without such a part."""
-    known = sorted({order for part in parts for order, _ in part.orders})
-    if not known:
-        return ()
-    # What is lost outright is counted apart.
-    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]
-    return tuple((order, total) for order, total in sums if math.isfinite(total))
-
-
-def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
-    """⊗ of all curves, G(μ) for a part without one; none where no part has one or some no μ."""
-    if all(part.curve is None for part in parts):
-        return None
-    if not all(math.isfinite(part.mu) for part in parts):
-        return None
-    return compose_tradeoffs((part.curve or Gaussian(part.mu), 1) for part in parts)

@@ -38,7 +38,7 @@ class Certificate(Shown):
 
     Examples
     --------
-    >>> from rashomon_explorer.privacy.guarantee import pure
+    >>> from rashomon_explorer.privacy.notions import pure
     >>> one = Certificate("oscillation", "a title", "a theorem", pure(0.5), True, "always")
     >>> one.usable, one.epsilon(0.0)
     (True, 0.5)

@@ -10,7 +10,8 @@ from rashomon_explorer.planning.certificates.certificate import Certificate, ref
 from rashomon_explorer.planning.sensitivity import data_lipschitz, data_slope, gradient_sensitivity
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
-from rashomon_explorer.privacy.guarantee import ADJACENCY, gdp, zcdp
+from rashomon_explorer.privacy.guarantee import ADJACENCY
+from rashomon_explorer.privacy.notions import gdp, zcdp
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 # Name, title and source of each certificate.

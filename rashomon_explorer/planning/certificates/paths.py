@@ -8,7 +8,8 @@ from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
 from rashomon_explorer.planning.path import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.privacy.guarantee import Guarantee, gdp
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.threshold import (
     GaussianThreshold,
     HardThreshold,

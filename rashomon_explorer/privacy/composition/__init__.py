@@ -10,10 +10,12 @@ from rashomon_explorer.privacy.composition.report import (
     composition_report,
     least_epsilon,
 )
+from rashomon_explorer.privacy.composition.sums import compose
 
 __all__ = [
     "Sum",
     "affordable_repeated_eta",
+    "compose",
     "composition_report",
     "least_epsilon",
     "rdp",

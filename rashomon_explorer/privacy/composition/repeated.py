@@ -4,7 +4,8 @@ import math
 
 from scipy.optimize import brentq
 
-from rashomon_explorer.privacy.guarantee import Guarantee, bounded_range
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
 from rashomon_explorer.validation import (
     check_count,

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from rashomon_explorer.privacy.guarantee import Guarantee, gdp
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 SOURCE = "of Bok, Su and Altschuler 2024"

@@ -3,7 +3,8 @@
 import math
 from dataclasses import replace
 
-from rashomon_explorer.privacy.guarantee import Guarantee, zcdp
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.theory.theorems.common import (
     LAST_ONLY,
     NO_JUMPS,

@@ -20,7 +20,7 @@ from rashomon_explorer.planning.certificates import (
 )
 from rashomon_explorer.planning.certificates.localised import excess_quantile, mean_above
 from rashomon_explorer.privacy.gaussian import bounded_range_mu
-from rashomon_explorer.privacy.guarantee import pure
+from rashomon_explorer.privacy.notions import pure
 from rashomon_explorer.privacy.tradeoff import Gaussian
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
 
