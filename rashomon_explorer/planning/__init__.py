@@ -17,7 +17,7 @@ from rashomon_explorer.planning.certificates import (
 )
 from rashomon_explorer.planning.mechanisms import MECHANISMS
 from rashomon_explorer.planning.offers import Mechanism, Offer, Request
-from rashomon_explorer.planning.options import pareto_table, plan_options
+from rashomon_explorer.planning.options import options_of, pareto_table, plan_options
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
@@ -40,6 +40,7 @@ __all__ = [
     "gibbs_certificates",
     "guaranteed_hit_rate",
     "largest_beta",
+    "options_of",
     "pareto_table",
     "path_certificates",
     "plan",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.planning.mechanisms import MECHANISMS
 from rashomon_explorer.planning.offers import Offer, Request
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 
 if TYPE_CHECKING:
@@ -63,6 +65,33 @@ def plan_options(
     """
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     return tuple(sorted(_offers(request), key=_rank))
+
+
+def options_of(planned: Plan) -> tuple[Offer, ...]:
+    """Every way to spend the budget of a plan, the best first; reads no row.
+
+    Parameters
+    ----------
+    planned : Plan
+        The one among them that it is has ``offer.plan == planned``.
+
+    Returns
+    -------
+    tuple of Offer
+        As :func:`plan_options` gives them; empty where a plan does not say what it was made from.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> [offer.name for offer in options_of(bought) if offer.applies]
+    ['exact', 'unthresholded']
+    """
+    law = PublicLaw.of(planned)
+    if law is None:
+        return ()
+    asked = {name: getattr(planned, name) for name in ("epsilon", "delta", "n_draws", "ledger")}
+    return tuple(sorted(_offers(Request(**vars(law), **asked)), key=_rank))
 
 
 def pareto_table(

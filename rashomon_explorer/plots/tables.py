@@ -1,5 +1,6 @@
 """The numbers behind each figure, as tables."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
@@ -9,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
-from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning import Offer, Plan, options_of
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.counted import counted, need_inside
 from rashomon_explorer.plots.importances import importance_ranges, importances
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
+from rashomon_explorer.plots.text import at_least, price
 from rashomon_explorer.privacy import LedgerEntry, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.rounding import rounded_down, rounded_up
@@ -141,6 +143,39 @@ def plan_table(planned: Plan) -> pd.DataFrame:
     frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
     frame.attrs["rounding"] = {"ε": "up", "guaranteed hit rate": "down"}
     return frame
+
+
+def options_table(planned: Plan) -> pd.DataFrame:
+    """List every way to spend a plan's budget, the best first; no row where that is not known.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> options_table(bought)["within ψ"].head(3).to_dict()
+    {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'exact best': 'not here'}
+    """
+    rows = [
+        {
+            "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
+            "a draw is": offer.draws,
+            "within ψ": _promised(offer),
+            "those within": "uniform on the set" if offer.uniform else "crowd near the best model",
+            "price": price(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",
+            "why, or why not": offer.why,
+        }
+        for offer in options_of(planned)
+    ]
+    return pd.DataFrame(rows, columns=_WAYS).set_index("way")
+
+
+_WAYS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why not"]
+
+
+def _promised(offer: Offer) -> str:
+    if not offer.applies:
+        return "not here"
+    # In doubles a rate may reach 1, which no law here does.
+    told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
+    return "none promised" if told == at_least(0.0) else told
 
 
 def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """Panels, clicked as objects; ipywidgets swallows exceptions, so the alert must stay empty."""
 
+from html import escape
+
 import pytest
 import traitlets
 
@@ -10,6 +12,7 @@ from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.model import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
+from rashomon_explorer.planning import options_of
 
 
 def _fill(panel, path, bounds):
@@ -179,6 +182,24 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     assert words.value != before and "ψ = 0.05" in words.value
     panel.in_words.value = False
     assert words.layout.display == "none"
+
+
+def test_the_plan_lists_every_offer_of_the_planner_when_asked(explorer, cancer):
+    explorer.session.choose(cancer)
+    ways = explorer.plan_panel.ways
+    assert ways.offers.value == "" and ways.offers.layout.display == "none"
+    ways.button.value = True
+    for offer in options_of(explorer.plan):
+        assert offer.draws in ways.offers.value and escape(offer.why) in ways.offers.value
+    assert ways.offers.value.count("this plan") == 1
+    assert ways.offers.value.count("not here") == sum(
+        not offer.applies for offer in options_of(explorer.plan)
+    )
+    before = ways.offers.value
+    explorer.state.epsilon = 2 * explorer.state.epsilon
+    assert ways.offers.value != before
+    ways.button.value = False
+    assert ways.offers.layout.display == "none"
 
 
 def test_gauge_shows_spent_planned_and_left(explorer, cancer):

@@ -1,5 +1,7 @@
 """The numbers behind the figures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
-from rashomon_explorer.planning import plan
+from rashomon_explorer.planning import MECHANISMS, options_of, plan, plan_path
 from rashomon_explorer.plots import tables
 from rashomon_explorer.privacy import Ledger, bounded_range
 
@@ -30,6 +32,25 @@ def test_people_by_group_add_up_to_everyone(models, rows):
     assert split["people"].sum() == everyone["people"].sum() == 300
     weighted = (split["ambiguity"] * split["people"]).sum() / 300
     assert weighted == pytest.approx(everyone["ambiguity"].iloc[0])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("make", [plan, plan_path])
+def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make, ridge):
+    asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "ridge": ridge}
+    planned = make(50_000, 11, 0.02, n_draws=5, **asked)
+    offers, table = options_of(planned), tables.options_table(planned)
+    assert len(table) == len(offers) == len(MECHANISMS)
+    assert sum("this plan" in way for way in table.index) == 1
+    for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
+        assert row["why, or why not"] == offer.why
+        assert (row["within ψ"] == "not here") is (row["price"] == "–") is (not offer.applies)
+
+
+def test_of_a_plan_that_does_not_say_what_it_was_made_from_no_way_is_listed():
+    planned = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    assert tables.options_table(replace(planned, radius=None)).empty
+    assert tables.options_table(replace(planned, oscillation=1.0)).empty
 
 
 def test_charges_add_up_to_the_ledger(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.planning import options_of
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
 from rashomon_explorer.release import Released, release
@@ -88,6 +89,15 @@ def test_no_number_of_the_rows_is_in_a_release(
     private = [*X[:20].ravel().tolist(), *models.losses.tolist(), *models.best.tolist()]
     assert traces_of(release_text, private, 6) == []
     assert traces_of(curator_text, private, 6) != []
+
+
+def test_both_editions_list_every_offer_of_the_planner(
+    release_text: str, curator_text: str, models: Any
+) -> None:
+    for text in (release_text, curator_text):
+        assert "Ways to buy this" in words_of(text)
+        assert all(offer.draws in words_of(text) for offer in options_of(models.plan))
+        assert words_of(text).count(", this plan") == 1
 
 
 def test_there_is_no_argument_for_rows() -> None:

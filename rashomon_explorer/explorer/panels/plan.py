@@ -6,6 +6,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.ways import OtherWays
 from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan, explain
@@ -29,6 +30,8 @@ class PlanPanel:
         The numbers.
     in_words : ipywidgets.ToggleButton
         Shows the plan in sentences: what it buys, why no more, and what would change it.
+    ways : OtherWays
+        Shows what the same budget buys from every other mechanism.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -45,9 +48,11 @@ class PlanPanel:
         )
         self.in_words.add_class("rx-quiet")
         self.in_words.observe(lambda _: self._tell(), "value")
+        self.ways = OtherWays(lambda: self.state.plan)
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "account", "data", "phase"])
-        self.widget = card("3", "Plan", [self.facts, self.in_words, self._words], self._code)
+        asked = [self.in_words, self._words, self.ways.button, self.ways.offers]
+        self.widget = card("3", "Plan", [self.facts, *asked], self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
@@ -83,6 +88,7 @@ class PlanPanel:
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
         self._tell()
+        self.ways.refresh()
         self._code.refresh()
 
     def _tell(self) -> None:

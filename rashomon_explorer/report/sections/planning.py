@@ -17,7 +17,7 @@ from rashomon_explorer.planning import (
 )
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
-from rashomon_explorer.plots.tables import plan_table
+from rashomon_explorer.plots.tables import options_table, plan_table
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
@@ -77,6 +77,19 @@ def certificates(given: Any) -> list[Block]:
     )
     note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
     return [Table(frame, "Certificates of exact draws at these settings, the best first", note)]
+
+
+def ways(given: Any) -> list[Block]:
+    """List every mechanism that the planner knows: what the same budget would buy from it."""
+    planned = _planned(given)
+    frame = options_table(planned)
+    if frame.empty:
+        raise Skip("the plan does not say from which loss, ball and bound of a row it was made")
+    note = (
+        f"Each for {planned.n_draws:,} draws at ε = {rounded_up(planned.epsilon)} and δ = "
+        f"{planned.delta:g}, from public numbers. Only the draws of this plan were made."
+    )
+    return [Table(frame, "Every way to spend the budget, the best first", note)]
 
 
 def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
