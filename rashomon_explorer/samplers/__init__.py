@@ -2,8 +2,7 @@
 
 from rashomon_explorer.samplers.base import Batch, PlannedSampler, Sampler
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.grids.finite_grid import FiniteGridSampler
-from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
@@ -38,7 +37,6 @@ __all__ = [
     "Batch",
     "ExactSampler",
     "FiniteGridSampler",
-    "GridWalkSampler",
     "HitAndRunSampler",
     "IteratedSampler",
     "LangevinSampler",

@@ -1,5 +1,6 @@
-"""Printed constants and theorems of the papers, kept to compare with; no product uses them."""
+"""Printed constants, theorems and a walk of the papers, to compare with; no product uses them."""
 
+from rashomon_explorer.theory.grid_walk import GridWalkSampler
 from rashomon_explorer.theory.printed import (
     printed_bilevel_slope,
     printed_constants,
@@ -29,6 +30,7 @@ from rashomon_explorer.theory.theorems import (
 )
 
 __all__ = [
+    "GridWalkSampler",
     "cyclic_composition",
     "cyclic_convex",
     "cyclic_strongly_convex",

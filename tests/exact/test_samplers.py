@@ -9,12 +9,12 @@ from rashomon_explorer.planning import plan
 from rashomon_explorer.planning.localisation import solver_distance
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, FiniteGridSampler
-from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing
-from rashomon_explorer.samplers.grids.grid_walk import GridWalkSampler
-from rashomon_explorer.samplers.grids.integer_law import IntegerLaw
+from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.theory.cube_walk import CubeWalk, Mixing
+from rashomon_explorer.theory.grid_walk import GridWalkSampler
 from tests.exact.conftest import exactly
 
 BOUGHT = plan(1000, 2, 0.02, radius=2.0, row_norm=1.0, epsilon=1.2, n_draws=4)

@@ -12,10 +12,10 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import plan
 from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import integer_law
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.grids import integer_law
-from rashomon_explorer.samplers.grids.finite_grid import FiniteGridSampler
-from rashomon_explorer.samplers.grids.integer_law import IntegerLaw
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.target import GibbsTarget
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 

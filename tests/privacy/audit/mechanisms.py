@@ -15,7 +15,6 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import (
     ExactSampler,
     FiniteGridSampler,
-    GridWalkSampler,
     IteratedSampler,
     LangevinSampler,
     OutputPerturbationSampler,
@@ -25,6 +24,7 @@ from rashomon_explorer.samplers import (
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.drift import drift_of
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.theory import GridWalkSampler
 from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
 
 ETA = 2.0

@@ -10,7 +10,7 @@ from rashomon_explorer.planning import plan
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import FiniteGridSampler, RegularisedSampler
-from rashomon_explorer.samplers.grids.integer_law import IntegerLaw
+from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.samplers.localisation.regularised import RidgedProblem
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import SmoothThreshold

@@ -5,7 +5,7 @@ from dataclasses import is_dataclass, replace
 import numpy as np
 import pytest
 
-import rashomon_explorer.samplers as samplers
+from rashomon_explorer import samplers, theory
 from rashomon_explorer.planning import MECHANISMS, Request, plan
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.samplers import (
@@ -61,8 +61,8 @@ def test_a_paths_price_is_not_far_from_what_it_shows(kind):
 
 def named_samplers():
     """Names of all sampler classes of the package, those outside the registry too."""
-    classes = filter(is_dataclass, (getattr(samplers, each) for each in samplers.__all__))
-    return {kind.name for kind in classes if hasattr(kind, "name")}
+    rooms = (getattr(room, each) for room in (samplers, theory) for each in room.__all__)
+    return {kind.name for kind in filter(is_dataclass, rooms) if hasattr(kind, "name")}
 
 
 def unaudited(registry):

@@ -15,7 +15,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.grids.integer_law import MOST_POINTS, IntegerLaw
+from rashomon_explorer.samplers.integer_law import MOST_POINTS, IntegerLaw
 from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.validation import check_positive
 

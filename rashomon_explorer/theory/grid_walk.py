@@ -16,8 +16,8 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, compose, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.theory.cube_walk import CubeWalk, Mixing, cell_centres
 from rashomon_explorer.validation import check_count, check_positive
 
 _EDGE = 2.0  # of the cube around the unit ball, and the ball's diameter

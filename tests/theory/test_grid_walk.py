@@ -10,14 +10,14 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.grids.cube_walk import CubeWalk, Mixing, cell_centres
-from rashomon_explorer.samplers.grids.grid_walk import (
+from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.theory.cube_walk import CubeWalk, Mixing, cell_centres
+from rashomon_explorer.theory.grid_walk import (
     GridWalkSampler,
     cube_walk,
     lipschitz_on_cube,
     penalty_weight,
 )
-from rashomon_explorer.target import GibbsTarget
 from tests.samplers.laws import small_problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level

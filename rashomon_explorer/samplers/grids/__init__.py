@@ -1,1 +1,0 @@
-"""Exact draws and walks on public grids of models."""
