@@ -89,16 +89,16 @@ def _excess(planned: Plan) -> str:
 
 def _steps(planned: PathPlan) -> str:
     return (
-        f"Each of {planned.n_steps:,} steps of h = {planned.step_size:.3g} adds noise at "
-        f"β = {planned.beta:,.0f}, a time of {planned.n_steps * planned.step_size:.3g}; one record "
-        f"moves the gradient by at most {rounded_up(planned.sensitivity)}, and every state is "
-        "paid for."
+        f"Each of {planned.n_steps:,} steps, of h = {planned.step_size:.3g} on average, adds "
+        f"noise at β = {planned.beta:,.0f}, a time of "
+        f"{planned.n_steps * planned.step_size:.3g}; one record moves the gradient by at most "
+        f"{rounded_up(planned.sensitivity)}, and every state is paid for."
     )
 
 
 def _average(planned: PathPlan) -> str:
     told = (
-        "A draw is the time average of a chain, and its loss exceeds the least by at most "
+        "A draw is an average of a chain's states, and its loss exceeds the least by at most "
         f"{rounded_up(planned.excess_bound)} in expectation"
     )
     return f"{told}; no hit rate is promised."

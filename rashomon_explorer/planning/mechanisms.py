@@ -106,7 +106,7 @@ class Path:
     """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
 
     name: ClassVar[str] = "path"
-    draws: ClassVar[str] = "the time average of a Langevin chain"
+    draws: ClassVar[str] = "the average of a Langevin chain"
     uniform: ClassVar[bool] = False
 
     def plan(self, request: Request) -> PathPlan:
@@ -137,7 +137,7 @@ class PathAverage(Path):
     """The chains at ψ = 0: E excess bounds the chance of a miss by Markov's inequality."""
 
     name: ClassVar[str] = "path_average"
-    draws: ClassVar[str] = "the time average of a Langevin chain at ψ = 0"
+    draws: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
 
     def plan(self, request: Request) -> PathPlan:
         """See :class:`Mechanism`."""

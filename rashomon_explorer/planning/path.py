@@ -21,8 +21,9 @@ def path_guarantee(
 
     A step is a Gaussian mechanism with shift hβΔ and deviation √(2h), so N steps of k chains are
     exactly μ-GDP with μ² = kNhβ²Δ²/2 (Lemma 2.2 of Ganesh et al. 2023, for the chain that runs;
-    Theorem 4.1 of Bok, Su and Altschuler 2024). Convexity and convergence are not needed, and
-    every prefix is covered. Lemma 3.1 of the former prints a larger β, which is not private.
+    Theorem 4.1 of Bok, Su and Altschuler 2024). Convexity and convergence are not needed, the
+    gradient may be taken at any model that the states so far determine, and every prefix is
+    covered. Lemma 3.1 of the former prints a larger β, which is not private.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def path_guarantee(
     sensitivity : float
         Δ of the gradient g; for steps of different Δ, their root mean square.
     step_size : float
-        h.
+        h; for steps of different sizes, their mean: a step's share of μ² is proportional to it.
     n_steps, n_chains : int
 
     Returns

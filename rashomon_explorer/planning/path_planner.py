@@ -7,6 +7,7 @@ from typing import ClassVar
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.planning.bounds.excess import accelerated_share
 from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
@@ -18,7 +19,7 @@ from rashomon_explorer.threshold import NoThreshold, SmoothThreshold, Threshold
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 _WIDTHS = range(-3, 12)  # powers of 2, times ψ
-_WORTHWHILE = 0.1  # share of p/β that the step's error may add before more steps are taken
+_WORTHWHILE = 0.1  # share of p/β that the size of steps may add before more of them are taken
 _SAFE = 1 - 1e-9  # of the time: what is charged must not pass the budget by an ulp
 
 
@@ -27,7 +28,8 @@ class PathPlan(Plan):
     """What a budget buys of noisy gradient chains, known before the rows are touched.
 
     ``eta`` is infinite, because a path has no pure price; ``hit_rate_bound`` is 0, because
-    no hit rate is promised; ``excess_bound`` is that of a draw, which is a chain's time average.
+    no hit rate is promised; ``excess_bound`` is that of a draw, which is a weighted average of a
+    chain's states.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class PathPlan(Plan):
     sensitivity : float
         Δ of the gradient.
     step_size : float
-        h, the time of a step.
+        h, the mean time of a step; step t takes 2ht/(n_steps + 1).
     n_steps : int
         Steps of each chain.
     """
@@ -60,7 +62,7 @@ class PathPlan(Plan):
 
     def _facts(self) -> list[Fact]:
         steps = f"{self.n_steps:,} of h = {self.step_size:.3g}"
-        return [*super()._facts(), ("steps", steps)]
+        return [*super()._facts(), ("steps", f"{steps} on average")]
 
 
 def plan_path(
@@ -81,16 +83,20 @@ def plan_path(
 ) -> PathPlan:
     """Choose β, step and time of Langevin chains for a total budget; reads no row.
 
-    With T = Nh a draw, which is the time average of a chain, has an expected excess of at most
+    With T = Nh a draw, which is the average of a chain's states with weights that grow with time,
+    has an expected excess of at most
 
-        p/β + R²/(2βT) + hβL²/2 + ψ + s/2
+        p/(β − b) + R²/(2βT) + ψ + s/2,  b = 4M'β²T/(N + 1)², M' = M + L²/s
 
-    (:func:`rashomon_explorer.planning.bounds.path_average_excess`), and k chains are μ-GDP for
-    μ² = kβ²Δ²T/2. So the budget fixes c = β²T = 2μ²/(kΔ²), the bound is
-    (p + cL²/(2N))/β + βR²/(2c), and β = √(2c(p + cL²/(2N)))/R makes it least. As many steps are
-    taken as make the step's error a tenth of p/β, or ``max_steps`` (own derivation; Theorem F.1 of
-    the finite-time analysis has T = R²/p and twice the bound for the last state, which its proof
-    does not give).
+    (:func:`rashomon_explorer.planning.bounds.accelerated_path_excess`), and k chains are μ-GDP for
+    μ² = kβ²Δ²T/2. So the budget fixes c = β²T = 2μ²/(kΔ²), β = b + √(2cp)/R makes the bound least,
+    and what is left of it is
+
+        RΔ√(kp)/μ + 2M'R²/(N + 1)² + ψ + s/2:
+
+    the noise that the budget asks for, and the path not walked to its end. As many steps are taken
+    as make b a tenth of √(2cp)/R, or ``max_steps``. That number grows with √n only, because the
+    gradient is taken at the running average (own derivation, docs/theory.md §6).
 
     Parameters
     ----------
@@ -135,8 +141,8 @@ def plan_path(
     Examples
     --------
     >>> bought = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
-    >>> round(bought.beta), bought.n_steps, round(bought.excess_bound, 3)
-    (261739, 2000, 0.134)
+    >>> round(bought.beta), bought.n_steps, round(bought.excess_bound, 4)
+    (7213, 327, 0.0035)
     """
     check_nonnegative(psi=psi)
     check_count(n_draws=n_draws, max_steps=max_steps)
@@ -218,13 +224,10 @@ class _Path:
         moved = data_slope(constants, Ball(radius))
         sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
         bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
-        p, square = constants.p, constants.L**2
-        bend = constants.M + (square / width if width else 0.0)
-        ideal = math.sqrt(2 * bought * p) / radius  # β with no error of steps
-        enough = max(bought * square / (2 * _WORTHWHILE * p), bought * bend / (2 * ideal), 1.0)
-        n_steps = math.ceil(min(enough, max_steps))
-        beta = math.sqrt(2 * bought * (p + bought * square / (2 * n_steps))) / radius
-        step_size = min(bought / beta**2 / n_steps, 2 / (beta * bend))
-        far = radius**2 / (2 * beta * step_size * n_steps)
-        excess = p / beta + far + step_size * beta * square / 2 + psi + width / 2
-        return cls(width, sensitivity, beta, step_size, n_steps, excess)
+        p, bend = constants.p, constants.M + (constants.L**2 / width if width else 0.0)
+        ideal = math.sqrt(2 * bought * p) / radius  # β of the least bound, were steps free
+        enough = math.sqrt(accelerated_share(bend, bought, 0) / (_WORTHWHILE * ideal)) - 1
+        n_steps = math.ceil(min(max(enough, 1.0), max_steps))
+        beta = ideal + accelerated_share(bend, bought, n_steps)
+        excess = p / ideal + radius**2 * beta / (2 * bought) + psi + width / 2
+        return cls(width, sensitivity, beta, bought / beta**2 / n_steps, n_steps, excess)

@@ -179,9 +179,10 @@ class TestPaths:
         h, N, beta = planned.step_size, planned.n_steps, planned.beta
         mu = beta * planned.sensitivity * math.sqrt(3 * N * h / 2)
         assert planned.guarantee.mu == exactly(mu) and mu <= gdp_mu(1.0, 1e-6)
-        if h < 2 / (beta * (made.M + (made.L**2 / planned.width if planned.width else 0))) * 0.999:
-            assert mu == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-6)
-        excess = 4 / beta + 2.0**2 / (2 * beta * h * N) + h * beta * made.L**2 / 2
+        assert mu == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-6)
+        bend = made.M + (made.L**2 / planned.width if planned.width else 0)
+        noise = 4 / (beta - 4 * bend * beta**2 * N * h / (N + 1) ** 2)
+        excess = noise + 2.0**2 / (2 * beta * h * N)
         assert planned.excess_bound == exactly(excess + psi + planned.width / 2)
         ledger = plan_path(
             5000, 4, psi, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, ledger=True

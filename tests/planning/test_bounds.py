@@ -383,6 +383,55 @@ def test_the_average_of_a_path_keeps_its_bound(threshold):
     assert excess.mean() <= promised
 
 
+@pytest.mark.parametrize("n_steps", [1, 2, 7, 200])
+def test_the_accelerated_bound_adds_up_its_proof(n_steps):
+    """Sum of a_t² over the steps, with the share q_t that each step may waste, by hand."""
+    p, beta, step, distance, bend = 3, 40.0, 1e-3, 1.5, 2.0
+    a = [2 * step * beta * t / (n_steps + 1) for t in range(1, n_steps + 1)]
+    total = np.cumsum(a)
+    wasted = max(bend * a[t] ** 2 / total[t] for t in range(n_steps))
+    noise = [2 * p / (beta * one) for one in a]  # E‖w‖² of √(2h)ξ/(hβ), h = a/β
+    summed = distance**2 / 2 + sum(
+        x**2 * w / 2 / (1 - wasted) for x, w in zip(a, noise, strict=True)
+    )
+    promised = bounds.accelerated_path_excess(
+        p=p, beta=beta, M=bend, distance=distance, step_size=step, n_steps=n_steps
+    )
+    assert promised == pytest.approx(summed / total[-1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_average_of_an_accelerated_path_of_a_quadratic_keeps_its_bound(seed):
+    """Exact second moments of the chain on ½mθ² without a domain, p = 1: no sampling."""
+    rng = np.random.default_rng(seed)
+    bend, beta, distance = 1.0, 30.0, 2.0
+    for m in (1e-3, *rng.uniform(0, 1, 5), 1.0):
+        for n_steps in (1, 3, 20, 100):
+            for q in (0.05, 0.5, 0.9):
+                step = q * (n_steps + 1) ** 2 / (4 * bend * beta * n_steps)
+                # (mean, variance) of (z, x) as linear maps of start and noise
+                state, cov = np.array([distance, distance]), np.zeros((2, 2))
+                for t in range(1, n_steps + 1):
+                    taken, share = 2 * step * t / (n_steps + 1), 2 / (t + 1)
+                    z = np.array([1.0, 0.0]) - taken * beta * m * np.array([share, 1 - share])
+                    move = np.array([z, share * z + [0, 1 - share]])
+                    jolt = np.array([1.0, share])
+                    state = move @ state
+                    cov = move @ cov @ move.T + 2 * taken * np.outer(jolt, jolt)
+                excess = m * (state[1] ** 2 + cov[1, 1]) / 2
+                promised = bounds.accelerated_path_excess(
+                    p=1, beta=beta, M=bend, distance=distance, step_size=step, n_steps=n_steps
+                )
+                assert excess <= promised
+
+
+def test_steps_that_are_too_large_for_an_accelerated_path_are_refused():
+    with pytest.raises(ValueError, match="too large for the path to be stable"):
+        bounds.accelerated_path_excess(
+            p=1, beta=10.0, M=1.0, distance=1.0, step_size=0.2, n_steps=1
+        )
+
+
 def test_a_long_path_of_small_steps_is_promised_what_a_draw_is():
     def promised(step_size, n_steps):
         return bounds.path_average_excess(

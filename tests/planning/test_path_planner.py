@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.bounds import path_average_excess
+from rashomon_explorer.planning.bounds import accelerated_path_excess
 from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.planning.path_planner import plan_path
 from rashomon_explorer.planning.sensitivity import gradient_sensitivity
@@ -38,10 +38,10 @@ def test_the_budget_is_kept_and_the_bound_is_the_theorems(n, p, psi, max_steps, 
     constants = Constants.of(
         "logistic", n=n, p=p, domain=Ball(given["radius"]), row_bound=given["row_norm"]
     )
-    bound = path_average_excess(
+    bound = accelerated_path_excess(
         p=p,
         beta=planned.beta,
-        L=constants.L,
+        M=constants.M + (constants.L**2 / planned.width if planned.width else 0),
         distance=given["radius"],
         step_size=planned.step_size,
         n_steps=planned.n_steps,
@@ -62,15 +62,16 @@ def test_no_other_temperature_time_and_width_promise_much_more(psi, max_steps):
         delta = gradient_sensitivity(constants, psi, width=width)
         for beta in np.geomspace(1, 1e6, 120):
             time = 2 * mu**2 / (beta * delta) ** 2
-            step = min(time / max_steps, 2 / (beta * (constants.M + (1 / width if width else 0))))
-            steps = max_steps
-            bound = path_average_excess(
+            bend = constants.M + (constants.L**2 / width if width else 0)
+            if 4 * bend * beta * time >= (max_steps + 1) ** 2:
+                continue  # not stable
+            bound = accelerated_path_excess(
                 p=p,
                 beta=beta,
-                L=constants.L,
+                M=bend,
                 distance=radius,
-                step_size=step,
-                n_steps=steps,
+                step_size=time / max_steps,
+                n_steps=max_steps,
                 psi=psi,
                 width=width,
             )

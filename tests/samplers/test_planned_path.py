@@ -1,13 +1,16 @@
 """The draws of a planned path are the averages that its bound is for, at the path's price."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rashomon_explorer.planning import plan_path
 from rashomon_explorer.planning.path import path_guarantee
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import LangevinSampler, PlannedPath
+from rashomon_explorer.samplers import PlannedPath
 from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.samplers.drift import FullDrift
 from rashomon_explorer.target import GibbsTarget
 
 
@@ -24,15 +27,49 @@ def planned(psi, epsilon=8.0, n_draws=40, n=2_000, p=4, seed=0, **setting):
 
 
 @pytest.mark.parametrize("psi", [0.0, 0.05])
-def test_a_draw_is_the_mean_of_the_states_that_a_gradient_was_taken_at(psi):
+def test_a_draw_is_the_mean_of_the_states_each_as_heavy_as_it_is_late(psi):
     plan, target = planned(psi, n_draws=3, max_steps=50)
     batch = list(PlannedPath(plan).batches(target, np.random.default_rng(5)))[-1]
-    sampler = LangevinSampler(plan.step_size, plan.n_steps, n_chains=3)
-    states = np.array(list(sampler.states(target, np.random.default_rng(5))))
-    started = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
-    np.testing.assert_allclose(batch.theta, started.mean(axis=0), atol=1e-12)
+    pairs = PlannedPath(plan).states(target, np.random.default_rng(5))
+    states = np.array([state for state, _ in pairs])
+    weights = np.arange(1.0, plan.n_steps + 1)
+    np.testing.assert_allclose(batch.theta, np.average(states, axis=0, weights=weights), atol=1e-12)
     np.testing.assert_allclose(batch.losses, target.problem.value(batch.theta))
-    assert np.abs(batch.theta - states[-1]).max() > 0.01  # what used to be drawn
+    assert np.abs(batch.theta - states[-1]).max() > 0.01
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.05])
+def test_every_step_is_a_gaussian_mechanism_and_together_they_cost_what_is_charged(psi):
+    """Written down once more from the states alone: what noise each step added to what it saw.
+
+    A step moves by −h_tβ∇energy(y), which a record moves by h_tβΔ, and its noise has variance 2h_t:
+    μ² of all steps is the sum of (h_tβΔ)²/(2h_t). The noise is that of the stream, in order.
+    """
+    plan, target = planned(psi, n_draws=2, max_steps=30)
+    smoothness = FullDrift(target)
+    run, stream = smoothness.run(np.random.default_rng(0)), np.random.default_rng(5)
+    state = average = np.zeros((target.problem.p, 2))
+    square, total = 0.0, 0.0
+    for t, (now, mean) in enumerate(
+        PlannedPath(plan).states(target, np.random.default_rng(5)), start=1
+    ):
+        taken = plan.step_size * t / ((plan.n_steps + 1) / 2)
+        ahead = ((t - 1) * average + 2 * state) / (t + 1)
+        noise = np.sqrt(2 * taken) * stream.standard_normal(state.shape)
+        moved = smoothness.project(state - taken * run(ahead) + noise)
+        np.testing.assert_allclose(now, moved, atol=1e-10)
+        square += 2 * (taken * plan.beta * plan.sensitivity) ** 2 / (2 * taken)
+        total += taken
+        state, average = now, mean
+    assert total == pytest.approx(plan.n_steps * plan.step_size)
+    assert plan.guarantee.mu == pytest.approx(np.sqrt(square))
+
+
+def test_a_plan_for_another_problem_is_refused_where_its_chains_would_not_be_stable():
+    plan, target = planned(0.0, max_steps=30)
+    far = replace(plan, step_size=plan.step_size * 1e4)
+    with pytest.raises(ValueError, match="too few for the chains to be stable"):
+        list(PlannedPath(far).batches(target, np.random.default_rng(0)))
 
 
 def test_averaging_costs_nothing():

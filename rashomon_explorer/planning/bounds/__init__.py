@@ -6,7 +6,12 @@ Lipschitz constant of one row's loss on the domain, ``m`` strong convexity, ``di
 domain. All but the closed forms assume a convex loss on a convex domain.
 """
 
-from rashomon_explorer.planning.bounds.excess import expected_excess, path_average_excess
+from rashomon_explorer.planning.bounds.excess import (
+    accelerated_path_excess,
+    accelerated_share,
+    expected_excess,
+    path_average_excess,
+)
 from rashomon_explorer.planning.bounds.giving_up import (
     enough_patience,
     giving_up_probability,
@@ -30,6 +35,8 @@ from rashomon_explorer.planning.bounds.stability import (
 
 __all__ = [
     "ExcessLaw",
+    "accelerated_path_excess",
+    "accelerated_share",
     "convex_law",
     "coupling_distance",
     "enough_patience",

@@ -76,7 +76,8 @@ def certificates(given: Any) -> list[Block]:
         index=pd.Index([one.name for one in found], name="certificate"),
     )
     note = f"All at δ = {planned.delta:g} and for {planned.n_draws} draws; ε is rounded up. {_ONE}"
-    return [Table(frame, "Certificates of exact draws at these settings, the best first", note)]
+    what = "noisy paths" if planned.along_path else "exact draws"
+    return [Table(frame, f"Certificates of {what} at these settings, the best first", note)]
 
 
 def ways(given: Any) -> list[Block]:
@@ -96,7 +97,7 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
     law: dict[str, Any] = {"psi": planned.psi, "beta": planned.beta, "delta": planned.delta}
     if not isinstance(planned, PathPlan):
         return gibbs_certificates(constants, domain, n_draws=planned.n_draws, **law)
-    return path_certificates(
+    every = path_certificates(
         constants,
         domain,
         step_size=planned.step_size,
@@ -105,6 +106,8 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
         n_chains=planned.n_draws,
         **law,
     )
+    # A draw is an average of all states, and the steps grow: only the whole path's is of both.
+    return tuple(one for one in every if one.name == "path")
 
 
 def _planned(given: Any) -> Plan:
