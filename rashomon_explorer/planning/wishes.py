@@ -17,9 +17,7 @@ _RIDGES = (1.0, 0.1, 0.01)
 _SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
 _MOST = 2.0**40
 _FINE = 1e-4
-_PATH = "More rows, a larger ε, fewer chains or a smaller radius lower it, or ψ = 0 where it is more."
-    "More rows, a larger ε, fewer chains or a smaller radius lower it; so does ψ = 0, if it is not."
-)
+_PATH = "More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more lower it."
 
 
 def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
