@@ -105,6 +105,16 @@ class Problem(Shown):
         self._targets = targets
         self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
 
+    def _pose_again(
+        self, problem: "Problem", *, domain: Domain, ridge: float, constants: Constants
+    ) -> None:
+        """Take another problem's clipped rows and loss: how a subclass begins."""
+        self.loss, self.row_norm, self.intercept = problem.loss, problem.row_norm, problem.intercept
+        self.domain, self.ridge, self.constants = domain, ridge, constants
+        self._rows, self._targets = problem._rows, problem._targets
+        self.clipped_share = problem.clipped_share
+        self._objective = Objective(problem._objective.loss, ridge)
+
     @property
     def n(self) -> int:
         """Number of rows; public under replace-one adjacency."""

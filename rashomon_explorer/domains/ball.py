@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains.base import inner
 from rashomon_explorer.validation import check_positive
 
@@ -56,7 +55,7 @@ class Ball:
         """Largest |z·θ| over models in the ball and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the ball; shape (K,)."""
         return np.asarray(inner(theta, theta) <= self.radius**2)
 

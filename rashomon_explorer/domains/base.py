@@ -3,9 +3,8 @@
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 
 
 class Domain(Protocol):
@@ -38,7 +37,7 @@ class Domain(Protocol):
         """Largest |z·θ| over models and rows with ‖z‖ ≤ row_bound."""
         ...
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in C; shape (K,)."""
         ...
 

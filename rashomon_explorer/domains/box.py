@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains.base import halfspace_chord, inner
 
 
@@ -80,7 +79,7 @@ class Box:
         """Largest |z·θ| over models in the box and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the box; shape (K,)."""
         low, high = self._ends(theta)
         return np.asarray(((low <= theta) & (theta <= high)).all(axis=0))

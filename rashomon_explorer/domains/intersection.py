@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains.ball import Ball
 from rashomon_explorer.domains.base import Domain, inner
 from rashomon_explorer.exceptions import SamplerError
@@ -69,7 +68,7 @@ class Intersection:
         """Largest |z·θ| over models in both and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in both; shape (K,)."""
         return np.asarray(self.body.contains(theta) & self.ball.contains(theta))
 

@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains.base import inner
 from rashomon_explorer.domains.simplex import soft_threshold
 from rashomon_explorer.validation import check_positive
@@ -57,7 +56,7 @@ class L1Ball:
         """Largest |z·θ| over models in the ball and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the ball; shape (K,)."""
         return np.asarray(np.abs(theta).sum(axis=0) <= self.radius)
 

@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains.base import halfspace_chord
 from rashomon_explorer.validation import check_positive
 
@@ -64,7 +63,7 @@ class Simplex:
         """Largest |z·θ| over models in the simplex and rows with ‖z‖ ≤ row_bound."""
         return self.scale * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the simplex; shape (K,)."""
         return np.asarray((theta >= 0).all(axis=0) & (theta.sum(axis=0) <= self.scale))
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, eigsh
+
+from rashomon_explorer.array_types import FloatArray
 
 _ALL_AT_ONCE = 400  # rows up to which all eigenvalues are found in no time
 _ABOVE = 1 + 1e-11  # more than a factorisation is off by
 
 
-def largest_eigenvalue(matrix: NDArray[np.float64]) -> float:
+def largest_eigenvalue(matrix: FloatArray) -> float:
     """Upper bound of λ_max(A), for A ⪰ 0 right to about 1e-11.
 
     Lanczos finds λ from below in a few products; λI − A has a Cholesky factor only if no eigenvalue
@@ -42,7 +43,7 @@ def largest_eigenvalue(matrix: NDArray[np.float64]) -> float:
     return float(np.linalg.eigvalsh(matrix)[-1])
 
 
-def _none_above(bound: float, matrix: NDArray[np.float64]) -> bool:
+def _none_above(bound: float, matrix: FloatArray) -> bool:
     """Whether no eigenvalue of a matrix is above a bound, as far as rounding lets say."""
     gap = -matrix
     gap[np.diag_indices_from(gap)] += bound

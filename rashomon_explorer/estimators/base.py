@@ -1,26 +1,20 @@
-"""What the two estimators share: plan, reserve, draw, commit."""
+"""How the two estimators fit: plan, reserve, draw, commit."""
 
 import math
-import os
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import Constants, row_bound
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
-from rashomon_explorer.estimators.made_once import made_once
-from rashomon_explorer.estimators.shows import ShowsFit
+from rashomon_explorer.estimators.parameters import RashomonParameters
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -32,132 +26,18 @@ from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.same_table import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
+from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.target import GibbsTarget
 
-_PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
 
-
-class BaseRashomon(CallbackSupportMixin, ShowsFit):
+class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
-
-    _loss: ClassVar[str]
-
-    # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or under more ridge, they would be
-    # nothing but that rounding.
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "psi": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS))],
-        "radius": [Interval(Real, 2.0**-20, None, closed="left")],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
-        "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "ledger": [str, os.PathLike, Ledger, None],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        *,
-        psi: float,
-        epsilon: float,
-        delta: float,
-        n_draws: int,
-        sampler: str,
-        radius: float,
-        row_norm: float,
-        ridge: float,
-        patience: int | None,
-        ledger: str | os.PathLike[str] | Ledger | None,
-        random_state: int | np.random.RandomState | None,
-    ) -> None:
-        self.psi = psi
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.sampler = sampler
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.patience = patience
-        self.ledger = ledger
-        self.random_state = random_state
-
-    def plan(self, n_samples: int, n_features: int) -> Plan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the table; both are public.
-
-        Returns
-        -------
-        Plan
-            Temperature, price of a draw, guaranteed hit rate and excess bound.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
-        return self._planned(n_samples, n_features, get_loss(self._loss))
-
-    def constants(self, n_samples: int, n_features: int) -> Constants:
-        """Public constants of the problem that so many rows pose; reads none.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the table; both are public.
-
-        Returns
-        -------
-        Constants
-            What the theorems in :mod:`rashomon_explorer.planning.bounds` ask for: L, M, m and osc.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
-        return self._constants(n_samples, n_features, get_loss(self._loss))
-
-    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        known = traits_of(self.sampler)
-        asked: dict[str, Any] = {
-            "n": n_samples,
-            "p": (n_features + 1) * loss.outputs,
-            "loss": loss,
-            "row_norm": row_bound(self.row_norm, intercept=True),
-            "ledger": self.ledger is not None,
-            **{name: getattr(self, name) for name in _PLANNED_FOR},
-        }
-        planned = made_once(known.mechanism, **asked)
-        # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        if not known.stays_inside:
-            warn_if_weak(planned, "this plan")
-        return planned
-
-    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
-        return Constants.of(
-            loss,
-            n=n_samples,
-            p=(n_features + 1) * loss.outputs,
-            domain=Ball(self.radius),
-            row_bound=row_bound(self.row_norm, intercept=True),
-            ridge=self.ridge,
-        )
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Prediction of every drawn model.

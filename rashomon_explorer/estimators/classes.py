@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
+
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     """Sort declared labels, as scikit-learn keeps them.
@@ -37,7 +39,7 @@ def found_classes(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
     """Places 0, 1, … of labels (n,) among ``classes``, as numbers that a loss takes.
 
     >>> class_codes(np.array(["b", "a"]), np.array(["a", "b", "c"])).tolist()

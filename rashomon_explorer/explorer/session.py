@@ -1,8 +1,6 @@
-"""What the buttons do: choose data, plan, draw, stop. No widgets here."""
+"""What the buttons do: draw, stop, show. No widgets here."""
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,37 +9,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
-from rashomon_explorer.estimators import (
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonRegressor,
-)
-from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
-from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.chosen import ChosenData
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.foreteller import Foreteller
 from rashomon_explorer.explorer.guard import report
-from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table, was_noted
+from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
-from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
+from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set import RashomonSet
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""
 
 LEDGER_READ = "Reading the ledger"
-_NO_DATA = "there is no data set yet: choose one under Data"
-_ESTIMATORS: dict[str, Any] = {
-    "classification": RashomonClassifier,
-    "regression": RashomonRegressor,
-}
-_USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
 
 
 def default_home() -> Path:
@@ -49,8 +35,8 @@ def default_home() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
 
 
-class Session:
-    """One person's work with one data set after another.
+class Session(ChosenData):
+    """One person's work: draws from the data set on screen, and sets that were made elsewhere.
 
     Parameters
     ----------
@@ -61,37 +47,15 @@ class Session:
 
     Attributes
     ----------
-    estimator : sklearn.pipeline.Pipeline or estimator or None
-        What made the draws on screen; takes rows as they come in ``state.data.X``.
-    rows : DataFrame or None
-        ``state.data.X`` as the models on screen were fitted: scaled by its public bounds.
     job : DrawJob or None
         The draw under way, or the last one.
-    together : callable
-        Makes a context in which nothing is drawn until it ends; who draws sets it.
     """
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
-        self.state = state
-        self.home = home
-        self.estimator: Any = None
-        self.rows: Any = None
+        super().__init__(state, home)
         self.job: DrawJob | None = None
-        self.together: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._scaler: Any = None
-        self._scaled: Any = None
-        self._ledger_path: Path | None = None
-        self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         self._drawn: Constants | None = None
         self._foreteller = Foreteller(state)
-        state.observe(lambda _: self.replan(), [*SETTINGS])
-        state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """The data set's ledger, or None before its first draw."""
-        account = self.state.account
-        return Ledger.open(account.path) if account is not None and account.exists else None
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -103,75 +67,6 @@ class Session:
     def constants(self) -> Constants | None:
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
-
-    @shown_together
-    def choose(self, data: Bunch) -> None:
-        """Take a data set; draws of the one before leave the screen, its ledger stays.
-
-        Parameters
-        ----------
-        data : sklearn.utils.Bunch
-            As `load_dataset` and `load_csv` return it.
-
-        Raises
-        ------
-        DataError
-            If it has only one class, or a draw is under way.
-        LedgerError
-            If its ledger is empty or no ledger; the data set before is put away too.
-        """
-        self._check_free()
-        if data.task == "classification" and len(data.classes) < 2:
-            raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
-        state = self.state
-        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
-        scaled = scaler.fit_transform(data.X)
-        own = ledger_path(self.home, data.name)
-        others = charged_elsewhere(own, data.X, scaled)
-        try:
-            account = self._account_for(own, others)
-        except LedgerError:
-            self.forget()
-            raise
-        self.rows = self._scaled = scaled
-        self._scaler = scaler
-        self._ledger_path = account.path
-        changed_task = state.data is None or state.data.task != data.task
-        self._clear()
-        with state.hold_trait_notifications():
-            state.data = data
-            state.alert = None
-            if changed_task:
-                state.radius = _USUAL_RADIUS[data.task]
-                state.loss = "logistic" if data.task == "classification" else "squared"
-            state.account = account
-            state.delta = account.delta
-            state.same_rows = same_rows(others, account.path.name)
-        self.replan()
-        self.say(
-            f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
-            "Scaled by its public bounds; no draw has read it, and moving a slider costs nothing."
-        )
-
-    @shown_together
-    def forget(self) -> None:
-        """Put the data set away: what is drawn next must not be drawn from it by mistake."""
-        self._clear()
-        self.rows = self._scaler = None
-        with self.state.hold_trait_notifications():
-            self.state.data = self.state.plan = self.state.constants = None
-            self.state.account = self.state.alert = None
-            self.state.same_rows = ""
-        self.say("No data yet.")
-
-    def _clear(self) -> None:
-        self.estimator = None
-        with self.state.hold_trait_notifications():
-            self.state.rashomon_set = None
-            self.state.n_drawn = 0
-            self.state.drawn_settings = {}
-            self.state.selection = ()
-            self.state.phase = "empty"
 
     @shown_together
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
@@ -218,73 +113,6 @@ class Session:
             state.account = None
             report(state, "Reading the ledger", error)
         self.say(f"Showing {plural(last.rashomon_set_.n_draws, 'draw')} of a fitted estimator.")
-
-    def make_estimator(self, *, ledger: Path | None = None) -> Any:
-        """Return an unfitted estimator with the settings of the sliders.
-
-        Parameters
-        ----------
-        ledger : pathlib.Path, optional
-            The ledger it will charge.
-
-        Returns
-        -------
-        RashomonClassifier or RashomonRegressor
-            The data set's task decides which.
-        """
-        state = self.state
-        if state.data is None:
-            raise DataError(_NO_DATA)
-        kind = _ESTIMATORS[state.data.task]
-        settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
-        if state.data.target_bounds is not None:
-            settings["target_bounds"] = state.data.target_bounds
-        if state.data.classes is not None:
-            settings["classes"] = tuple(range(len(state.data.classes)))
-        return kind(**settings, ledger=None if ledger is None else str(ledger))
-
-    @shown_together
-    def replan(self) -> Plan | None:
-        """Compute what the settings buy; reads no row.
-
-        Returns
-        -------
-        Plan or None
-            None without data.
-        """
-        state = self.state
-        if state.data is None:
-            return None
-        if not state.busy and state.phase in ("empty", "failed"):
-            state.phase = "planning"
-        # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
-        to_charge = None if state.data.bounds_learnt else self._ledger_path
-        estimator = self.make_estimator(ledger=to_charge)
-        state.constants = estimator.constants(*state.data.X.shape)
-        with said_elsewhere():  # by the panels, while a slider moves
-            state.plan = estimator.plan(*state.data.X.shape)
-        return state.plan
-
-    def refresh_account(self) -> Account | None:
-        """Read the ledger again; another process may have charged it."""
-        if self._ledger_path is not None:
-            self.state.account = self._read_account(self._ledger_path)
-        return self.state.account
-
-    def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
-        """Read the ledger of a data set's name; before there is one, that of the same rows."""
-        account = self._read_account(own)
-        known = [self.home / name for name in others if (self.home / name).exists()]
-        if account.exists or not known:
-            return account
-        return min(map(self._read_account, known), key=lambda found: found.left)
-
-    def _read_account(self, path: Path) -> Account:
-        budget = self.state.budget_epsilon, self.state.budget_delta
-        account = read_account(path, budget, known=path in self._known or was_noted(path))
-        if account.exists:
-            self._known.add(path)
-        return account
 
     def draw(self) -> DrawJob:
         """Charge the ledger and start drawing in a worker thread.
@@ -358,24 +186,6 @@ class Session:
         """End the waiting for a trial; whether the draw is still wanted."""
         return self._foreteller.end()
 
-    def _check_free(self) -> None:
-        if self.state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
-
-    def _check_ready(self) -> None:
-        self._check_free()
-        if self.state.data is None:
-            raise DataError(_NO_DATA)
-
-    def _open_ledger(self) -> Path | None:
-        path = self._ledger_path
-        if path is None or self.state.data.bounds_learnt:
-            return None
-        if not self._read_account(path).exists:
-            budget = self.state.budget_epsilon, self.state.budget_delta
-            Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
-        return path
-
     def _look_at_ledger(self) -> None:
         """Refresh the account of a draw that goes on, or has ended, whatever the ledger says."""
         try:
@@ -447,10 +257,6 @@ class Session:
         asked, got = state.drawn_settings["n_draws"], state.n_drawn
         state.phase = "stopped" if got < asked else "done"
         self.say(receipt(state, got, asked))
-
-    def say(self, message: str) -> None:
-        """Write the status line."""
-        self.state.message = message
 
 
 def _constants_of(fitted: Any) -> Constants:

@@ -11,6 +11,7 @@ from rashomon_explorer.plots.coefficients import (
     plot_coefficients,
     plot_released_coefficients,
 )
+from rashomon_explorer.plots.disagreement import Multiplicity, multiplicity
 from rashomon_explorer.plots.fairness import plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.importance import (
     plot_class_reliance,
@@ -19,7 +20,7 @@ from rashomon_explorer.plots.importance import (
 )
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
-from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
+from rashomon_explorer.plots.people import plot_people
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
 from rashomon_explorer.plots.released import plot_released

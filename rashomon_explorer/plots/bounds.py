@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.bounds import ExcessLaw, convex_law, quadratic_law
 from rashomon_explorer.plots._checks import need_as_drawn, need_curator
@@ -142,13 +142,13 @@ def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> list[str]:
     return words
 
 
-def _end(excess: NDArray[np.float64], promise: ExcessLaw) -> float:
+def _end(excess: FloatArray, promise: ExcessLaw) -> float:
     # So far that the promise is nearly kept for all draws, but no farther than the eye needs.
     reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
     return _HEADROOM * max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
 
 
-def _add_measured(figure: go.Figure, excess: NDArray[np.float64], end: float) -> None:
+def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
     count = len(excess)
     if not count:
         return
@@ -184,7 +184,7 @@ def _add_measured(figure: go.Figure, excess: NDArray[np.float64], end: float) ->
 
 def _add_law(
     figure: go.Figure,
-    places: NDArray[np.float64],
+    places: FloatArray,
     law: ExcessLaw,
     name: str,
     colour: str,

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots.text import at_least, number, price, what_is_left
 from rashomon_explorer.plots.theme import (
@@ -222,9 +222,7 @@ def _paid_by(planned: Plan) -> str:
     return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
 
 
-def price_curve(
-    planned: Plan, *, n_points: int = 40
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def price_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
     """Compute total prices around a plan and the hit rates they guarantee.
 
     From a hundredth to a hundred times the plan's bounded range of a draw, priced by it.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
 from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
@@ -180,14 +180,14 @@ def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tu
     return feature_index(names, x or by_default[0]), feature_index(names, y or by_default[1])
 
 
-def _inside(models: RashomonSet) -> NDArray[np.bool_]:
+def _inside(models: RashomonSet) -> Mask:
     """Mark the draws inside; others' models of unknown loss are all taken in."""
     if models.n_draws and math.isnan(models.least):
         return np.ones(models.n_draws, dtype=bool)
     return np.asarray(models.losses <= models.least + models.psi)
 
 
-def _told(inside: NDArray[np.bool_]) -> str:
+def _told(inside: Mask) -> str:
     strays = "" if inside.all() else f"◆ the {int((~inside).sum()):,} outside ψ"
     return " · ".join(filter(None, [strays, "colour and × read private rows"]))
 

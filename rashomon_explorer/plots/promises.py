@@ -1,7 +1,7 @@
 """What theorems promise of a draw, one number each, beside what the draws show."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -112,42 +112,63 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     p, beta, psi = planned.p, planned.beta, planned.psi
     inside = models.hit_rate if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
-    printed = hit_probability_from_excess(p=p, beta=beta, psi=psi)
     return [
         Promise(
-            *("Draws within ψ", "sharp for convex losses: theory §2", "≥"),
-            *(planned.hit_rate_bound, inside, True),
+            name="Draws within ψ",
+            theorem="sharp for convex losses: theory §2",
+            sense="≥",
+            bound=planned.hit_rate_bound,
+            measured=inside,
+            is_share=True,
         ),
         Promise(
-            *("Draws within ψ, the paper's", "GTU Theorem D.6", "≥", printed, inside, True),
+            name="Draws within ψ, the paper's",
+            theorem="GTU Theorem D.6",
+            sense="≥",
+            bound=hit_probability_from_excess(p=p, beta=beta, psi=psi),
+            measured=inside,
+            is_share=True,
         ),
         Promise(
-            *("Mean excess loss", "sharp for convex losses: theory §8", "≤"),
-            *(promised_law(planned).mean, excess),
+            name="Mean excess loss",
+            theorem="sharp for convex losses: theory §8",
+            sense="≤",
+            bound=promised_law(planned).mean,
+            measured=excess,
         ),
         Promise(
-            *("Mean excess loss, the paper's", "p/β + ψ: GTU Theorem 2.4", "≤"),
-            *(expected_excess(p=p, beta=beta, psi=psi), excess),
+            name="Mean excess loss, the paper's",
+            theorem="p/β + ψ: GTU Theorem 2.4",
+            sense="≤",
+            bound=expected_excess(p=p, beta=beta, psi=psi),
+            measured=excess,
         ),
         *(_on_new_rows(planned, constants) if constants is not None else []),
     ]
 
 
-def _on_new_rows(planned: Plan, constants: Constants) -> list[Promise]:
-    stable = "Change of a row's mean loss", "if one record is replaced: GTU Theorem 2.5", "≤"
-    beyond = "Mean excess loss on new rows", "of the same population: GTU Theorem 2.6", "≤"
-    if not constants.m > 0:
-        return [Promise(*words, _MISSING, missing=_NO_RIDGE) for words in (stable, beyond)]
-    known, psi = constants, planned.psi
-    return [
-        Promise(*stable, uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)),
-        Promise(
-            *beyond,
-            population_risk(
-                p=planned.p, beta=planned.beta, L=known.L, m=known.m, n=known.n, psi=psi
-            ),
-        ),
-    ]
+def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
+    """Stability and population risk, which are bounded under a ridge alone."""
+    stable = Promise(
+        name="Change of a row's mean loss",
+        theorem="if one record is replaced: GTU Theorem 2.5",
+        sense="≤",
+        bound=_MISSING,
+        missing=_NO_RIDGE,
+    )
+    beyond = Promise(
+        name="Mean excess loss on new rows",
+        theorem="of the same population: GTU Theorem 2.6",
+        sense="≤",
+        bound=_MISSING,
+        missing=_NO_RIDGE,
+    )
+    if not known.m > 0:
+        return [stable, beyond]
+    p, beta, psi = planned.p, planned.beta, planned.psi
+    moved = uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
+    risk = population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
+    return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]
 
 
 def promises_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:

@@ -5,8 +5,8 @@ from html import escape
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, PURPLE, SKY, VERMILLION, new_figure
@@ -84,7 +84,7 @@ def range_bars(
     return figure
 
 
-def ring(figure: go.Figure, table: pd.DataFrame, values: NDArray[np.float64]) -> None:
+def ring(figure: go.Figure, table: pd.DataFrame, values: FloatArray) -> None:
     """Ring the values of some draws in a figure of :func:`range_bars`.
 
     ``values`` (n_chosen, len(table)) are of the draws that were picked.

@@ -5,8 +5,8 @@ from html import escape
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
@@ -24,7 +24,7 @@ _OF_DRAWS = {"exact_low": "low_outer", "exact_high": "high_outer"}
 def plot_ranges(
     rashomon_set: RashomonSet,
     exact: pd.DataFrame,
-    values: NDArray[np.float64] | None = None,
+    values: FloatArray | None = None,
     *,
     unit: str = "coefficient (per unit of scaled feature)",
 ) -> go.Figure:
@@ -78,7 +78,7 @@ def plot_ranges(
     return models_band(figure, rashomon_set)
 
 
-def _told(table: pd.DataFrame, inside: NDArray[np.bool_]) -> str:
+def _told(table: pd.DataFrame, inside: Mask) -> str:
     count = len(table)
     cut = f"{MOST_FEATURES} widest of {count}" if count > MOST_FEATURES else plural(count, "range")
     short = 100 * float(table["shortfall"].mean())
@@ -100,7 +100,7 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
     nested_bars(figure, shown, bars, hover)
 
 
-def _dots(figure: go.Figure, values: NDArray[np.float64]) -> None:
+def _dots(figure: go.Figure, values: FloatArray) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
     # The extremes are always among the dots; the others are evenly spaced draws.
     some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))

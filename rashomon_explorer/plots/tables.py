@@ -6,8 +6,9 @@ from itertools import accumulate
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
 from rashomon_explorer.planning import Offer, Plan, options_of
@@ -15,8 +16,8 @@ from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.counted import counted, need_inside
+from rashomon_explorer.plots.disagreement import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.importances import importance_ranges, importances
-from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.text import at_least, price
 from rashomon_explorer.privacy import LedgerEntry, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -106,7 +107,7 @@ def people_table(
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
 
 
-def _of_group(found: Multiplicity, chosen: NDArray[np.bool_]) -> dict[str, float]:
+def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
     width = found.width[chosen]
     row = {
         "people": int(chosen.sum()),

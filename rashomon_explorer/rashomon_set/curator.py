@@ -5,9 +5,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.rashomon_set.arrays import places_of_mask
 from rashomon_explorer.rashomon_set.files import load
 from rashomon_explorer.rashomon_set.selection import Selection
@@ -156,7 +156,7 @@ class CuratorSet(Selection):
         """
         return load(path, CuratorSet)
 
-    def _hits(self, psi: float) -> NDArray[np.bool_]:
+    def _hits(self, psi: float) -> Mask:
         # Compared as a sampler compares: subtracting first would lose draws on the very edge.
         return np.asarray(self._known_losses() <= self.least + psi)
 

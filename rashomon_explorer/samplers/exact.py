@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.planning import Plan
@@ -157,7 +156,7 @@ def patience_for(p: int, most: int = 5_000_000) -> int:
 
 def _thin(
     target: GibbsTarget, losses: FloatArray, floor: FloatArray, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+) -> Mask:
     # A model may lie below the numerical minimum, by no more than its certified gap.
     excess = np.maximum(losses - target.problem.minimum.value, 0.0)
     if (floor > excess).any():

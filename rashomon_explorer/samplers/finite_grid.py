@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import Plan
@@ -33,7 +32,7 @@ class Region(Protocol):
         """Bound of every |θ_j|."""
         ...
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the set; shape (K,)."""
         ...
 

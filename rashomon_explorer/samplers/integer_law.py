@@ -5,11 +5,8 @@ import math
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
-
-IntArray = NDArray[np.int64]
+from rashomon_explorer.array_types import FloatArray, IntArray
 
 MOST_POINTS = 2**22  # with 40 bits a weight, sums of weights stay below 2⁶³
 _BITS = 40

@@ -1,7 +1,6 @@
 """Projected Langevin chains: noisy gradient steps towards a thresholded Gibbs law."""
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -9,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.cores import pause
 from rashomon_explorer.planning.path import (
     affordable_time,
     last_iterate_guarantee,
@@ -19,9 +17,9 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
+from rashomon_explorer.samplers.noisy_chains import NoisyChains
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
-_SECONDS_BETWEEN_RESTS = 5e-3
 _PUBLIC_START = "the model at which the chains start is public, or was released before"
 
 
@@ -217,7 +215,7 @@ class LangevinSampler:
         if self.release == "last":
             drift.contraction(self.step_size)
         waited = 0
-        for step, theta in enumerate(self._states(drift, rng), start=1):
+        for step, theta in enumerate(self._chains(drift).states(rng), start=1):
             waited += 1
             if step == self.n_steps or self._shows(step):
                 yield Batch(theta, drift.value(theta), evaluated=(waited + 1) * self.n_chains)
@@ -251,7 +249,7 @@ class LangevinSampler:
             only the last state is to be shown.
         """
         self._need_path("states")
-        return self._states(self._drift(target), rng, first)
+        return self._chains(self._drift(target)).states(rng, first)
 
     def average(
         self, target: PathTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
@@ -302,56 +300,7 @@ class LangevinSampler:
         check_nonnegative(strong_convexity=strong_convexity)
         drift = self._drift(target)
         fade = np.exp(-strong_convexity * drift.beta * self.step_size)
-        return self._averages(drift, rng, fade)
-
-    def _states(
-        self, drift: Drift, rng: np.random.Generator, first: FloatArray | None = None
-    ) -> Iterator[FloatArray]:
-        self._check_stable(drift)
-        if first is None:
-            first = np.repeat(self._first(drift)[:, None], self.n_chains, axis=1)
-        theta = np.array(first, dtype=float)
-        if theta.shape != (drift.p, self.n_chains):
-            raise ValueError(
-                f"first must hold one state a chain, shape ({drift.p}, {self.n_chains}), got "
-                f"{theta.shape}"
-            )
-        return self._steps(drift, drift.project(theta), rng)
-
-    def _averages(
-        self, drift: Drift, rng: np.random.Generator, fade: float
-    ) -> Iterator[FloatArray]:
-        here = np.repeat(self._first(drift)[:, None], self.n_chains, axis=1)
-        mean = np.zeros_like(here)
-        share = np.inf  # of all weights so far, the newest state's
-        for step, theta in enumerate(self._states(drift, rng)):
-            if step >= self.burn_in:
-                share = 1 / (1 + fade / share)
-                mean = mean + share * (here - mean)
-            here = theta
-            yield mean
-
-    def _steps(
-        self, drift: Drift, theta: FloatArray, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        gradient = drift.run(rng)
-        spread = np.sqrt(2 * self.step_size)
-        rested = time.perf_counter()
-        for _ in range(self.n_steps):
-            move = spread * rng.standard_normal(theta.shape) - self.step_size * gradient(theta)
-            theta = drift.project(theta + move)
-            yield theta
-            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
-            # third of a small step.
-            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                pause()  # or a dashboard's event loop starves
-                rested = time.perf_counter()
-
-    def _first(self, drift: Drift) -> FloatArray:
-        start = np.zeros(drift.p) if self.start is None else np.array(self.start)
-        if start.shape != (drift.p,):
-            raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
-        return drift.project(start[:, None])[:, 0]
+        return self._chains(drift).averages(rng, fade)
 
     def _shows(self, step: int) -> bool:
         waited = step - self.burn_in
@@ -362,16 +311,18 @@ class LangevinSampler:
             target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
         )
 
+    def _chains(self, drift: Drift) -> NoisyChains:
+        return NoisyChains(
+            drift=drift,
+            step_size=self.step_size,
+            n_steps=self.n_steps,
+            n_chains=self.n_chains,
+            burn_in=self.burn_in,
+            start=self.start,
+        )
+
     def _need_path(self, what: str) -> None:
         if self.release != "path":
             raise ValueError(
                 f'{what} show the path, and only its last state is paid for: take release="path"'
-            )
-
-    def _check_stable(self, drift: Drift) -> None:
-        if self.step_size > drift.largest_step:
-            raise ValueError(
-                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
-                f"most 2/(β·smoothness) = {drift.largest_step:.3g}, or a wider threshold or "
-                "smaller β"
             )

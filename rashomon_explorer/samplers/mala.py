@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
@@ -187,7 +186,7 @@ def adapted(step_size: float, accepted: FloatArray, step: int) -> float:
     return step_size * math.exp((float(accepted.mean()) - _WANTED) / step**_GAIN)
 
 
-def _chosen(moved: NDArray[np.bool_], proposed: State, state: State) -> State:
+def _chosen(moved: Mask, proposed: State, state: State) -> State:
     return State(
         u=np.where(moved, proposed.u, state.u),
         losses=np.where(moved, proposed.losses, state.losses),

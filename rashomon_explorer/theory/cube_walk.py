@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

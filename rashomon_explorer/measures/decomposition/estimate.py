@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.privacy.audit.binomial import upper_bound
 
 
@@ -41,7 +40,7 @@ class Estimate:
 
 def jackknife(
     replicates: FloatArray,
-    drawn: NDArray[np.bool_],
+    drawn: Mask,
     level: float,
     freedom: float,
     *,

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.samplers import SAMPLERS, traits_of
-
-Mask = NDArray[np.bool_]
 
 _SAME = 1e-9  # of a number: a minimum that other threads added up
 

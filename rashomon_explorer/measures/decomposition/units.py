@@ -6,9 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
-
-Mask = NDArray[np.bool_]
+from rashomon_explorer.array_types import FloatArray, Mask
 
 
 @dataclass(frozen=True)

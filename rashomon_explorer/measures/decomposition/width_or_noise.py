@@ -3,11 +3,10 @@
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Given, given
 from rashomon_explorer.measures.decomposition.intervals import Split, split_of
@@ -115,7 +114,7 @@ def width_or_noise(
     )
 
 
-def units_of(found: Given, measure: PairMeasure, rows: NDArray[np.bool_] | None = None) -> Units:
+def units_of(found: Given, measure: PairMeasure, rows: Mask | None = None) -> Units:
     """Units of some rows, or all."""
     values = found.values if rows is None else found.values[:, rows]
     return Units.of(measure.matrix(values), Layout.of(found.inside, found.chains))

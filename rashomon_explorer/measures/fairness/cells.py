@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.fairness.groups import Groups
 
 
@@ -27,7 +27,7 @@ class Cells:
     sizes: NDArray[np.int_]
 
     @classmethod
-    def of(cls, groups: Groups, chosen: NDArray[np.bool_] | None = None, why: str = "") -> "Cells":
+    def of(cls, groups: Groups, chosen: Mask | None = None, why: str = "") -> "Cells":
         """Order all rows, or those chosen.
 
         A group without any is an error whose message starts with ``why``.

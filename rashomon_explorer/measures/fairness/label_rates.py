@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
@@ -36,20 +36,20 @@ class Judged:
         return cls(coded.codes, coded.reference(truth), int(code))
 
     @property
-    def is_positive(self) -> NDArray[np.bool_]:
+    def is_positive(self) -> Mask:
         """Rows whose true label is the positive one."""
         return self.truth == self.positive
 
 
-def _selected(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+def _selected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
     return codes == positive
 
 
-def _rejected(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+def _rejected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
     return codes != positive
 
 
-def _correct(codes: Bytes, truth: Bytes, positive: int) -> NDArray[np.bool_]:
+def _correct(codes: Bytes, truth: Bytes, positive: int) -> Mask:
     return codes == truth
 
 
@@ -58,7 +58,7 @@ class LabelRate:
     """Share of some rows of a group that a model treats so."""
 
     # from codes (n_models, k), the truth (k,) and the positive code to what is counted
-    counted: Callable[[Bytes, Bytes, int], NDArray[np.bool_]]
+    counted: Callable[[Bytes, Bytes, int], Mask]
     among: str = "all"  # rows among which, by their true label
 
     def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
@@ -78,7 +78,7 @@ class LabelRate:
         )
 
 
-_AMONG: dict[str, Callable[[Judged], NDArray[np.bool_] | None]] = {
+_AMONG: dict[str, Callable[[Judged], Mask | None]] = {
     "all": lambda judged: None,
     "positive": lambda judged: judged.is_positive,
     "negative": lambda judged: ~judged.is_positive,

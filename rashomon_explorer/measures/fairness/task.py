@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.gaps import (
     LABEL_GAPS,
@@ -137,9 +137,7 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
     )
 
 
-def _not_defined(
-    names: Sequence[str], positive: NDArray[np.bool_], groups: Groups
-) -> dict[str, str]:
+def _not_defined(names: Sequence[str], positive: Mask, groups: Groups) -> dict[str, str]:
     """Metrics of labels that some group has no rows for, and which."""
     truth = positive.astype(np.uint8)
     nobody = Judged(np.empty((0, len(truth)), np.uint8), truth, 1)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.model_reliance import (
@@ -125,7 +126,7 @@ def reliance_within(
     return in_form(form, total, original_loss(task))
 
 
-def _rows(task: LinearTask, chosen: NDArray[np.bool_]) -> LinearTask:
+def _rows(task: LinearTask, chosen: Mask) -> LinearTask:
     return replace(task, rows=task.rows[chosen], targets=task.targets[chosen])
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_probabilities, as_scores
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.capacity import capacity_tally
@@ -54,7 +54,7 @@ class Measure:
     sampled: str
     options: tuple[str, ...] = ()
 
-    def prepare(self, values: ArrayLike) -> "Labels | NDArray[np.float64]":
+    def prepare(self, values: ArrayLike) -> "Labels | FloatArray":
         """Check labels or scores, and code labels.
 
         Raises

@@ -1,9 +1,9 @@
 """Who would get the same answer from the next model, and from whom to abstain."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
 from rashomon_explorer.validation import check_share
@@ -40,7 +40,7 @@ def self_consistency(labels: ArrayLike) -> FloatArray:
     return Votes.over(Labels.of(labels)).row_agreement()
 
 
-def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> NDArray[np.bool_]:
+def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
     """Rows whose self-consistency is below κ, on which to abstain.
 
     Parameters

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.nested import along, blocks
 
@@ -149,7 +149,7 @@ def _bits(codes: Bytes, n_classes: int) -> NDArray[np.uint64]:
     return packed.view(np.uint64)
 
 
-def _distances(bits: NDArray[np.uint64], first: int) -> NDArray[np.int64]:
+def _distances(bits: NDArray[np.uint64], first: int) -> IntArray:
     """Rows that differ between models from place ``first`` on, and those before each of them."""
     parts = [bits[:, :, start : start + _WORDS] for start in range(0, bits.shape[2], _WORDS)]
     if not parts:
@@ -158,7 +158,7 @@ def _distances(bits: NDArray[np.uint64], first: int) -> NDArray[np.int64]:
         return np.sum(list(pool.map(partial(_distances_of_part, first=first), parts)), axis=0)
 
 
-def _distances_of_part(bits: NDArray[np.uint64], first: int) -> NDArray[np.int64]:
+def _distances_of_part(bits: NDArray[np.uint64], first: int) -> IntArray:
     words = np.ascontiguousarray(bits)
     counts = np.zeros((len(words) - first, len(words)), dtype=np.int64)
     digits = np.empty_like(words)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.nested import blocks
 
-Differs = Callable[[NDArray[Any]], NDArray[np.bool_]]
+Differs = Callable[[NDArray[Any]], Mask]
 
 
 class AnyDiffers:
@@ -21,7 +21,7 @@ class AnyDiffers:
 
     def __init__(self, differs: Differs) -> None:
         self.differs = differs
-        self.ever: NDArray[np.bool_] | None = None
+        self.ever: Mask | None = None
 
     def add(self, block: NDArray[Any]) -> None:
         """See more models."""

@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.checks import as_reference, as_scores
 from rashomon_explorer.measures.multiplicity.tallies import AnyDiffers, MeanDiffers, MostDiffer
 from rashomon_explorer.measures.nested import along
@@ -145,7 +145,7 @@ def _moves(scores: FloatArray, tolerance: float, baseline: int | ArrayLike) -> A
         )
     reference = as_reference(scores, baseline)
 
-    def moves(block: FloatArray) -> NDArray[np.bool_]:
+    def moves(block: FloatArray) -> Mask:
         change = np.subtract(block, reference)
         far = np.abs(change, out=change) >= tolerance
         return np.asarray(far.any(axis=2) if far.ndim == 3 else far)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.checks import as_models_by_rows
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -87,9 +88,7 @@ def draws_in_range(
     return table
 
 
-def _values(
-    models: RashomonSet | ArrayLike, inside: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _values(models: RashomonSet | ArrayLike, inside: ArrayLike | None) -> tuple[FloatArray, Mask]:
     if isinstance(models, RashomonSet):
         if inside is not None:
             raise ValueError("inside is for arrays: a RashomonSet knows which draws lie in its set")
@@ -102,9 +101,9 @@ def _values(
 
 
 def _check_contained(
-    values: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    values: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
     index: pd.Index,
 ) -> None:
     room = _ROUNDING * (high - low + np.abs(values).max(axis=0))

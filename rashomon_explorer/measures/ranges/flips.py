@@ -6,15 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
-
-Columns = NDArray[np.intp]
-Yes = NDArray[np.bool_]
 
 _TOLERANCE = 1e-6
 
@@ -83,9 +80,7 @@ def exact_flips(
     n, others = needed.shape
     need = needed.ravel()
 
-    def decided(
-        columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray
-    ) -> NDArray[np.bool_]:
+    def decided(columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray) -> Mask:
         return (inner > need[columns]) | (outer < need[columns])
 
     found = brackets(problem, psi, directions.reshape(n * others, -1).T, tolerance, decided)

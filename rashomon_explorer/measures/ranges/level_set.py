@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.measures.ranges.reach import Reach
 from rashomon_explorer.minimum import Minimum
@@ -44,7 +43,7 @@ class Objective(Protocol):
 class Region(Protocol):
     """Where models may lie."""
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) is in it; shape (K,)."""
         ...
 

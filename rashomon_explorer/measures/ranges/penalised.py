@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.envelopes import ExcessBound, excess_bound
 from rashomon_explorer.exceptions import DataError
@@ -30,7 +30,7 @@ _SEPARATES = 1e-6  # of the longest row, above the programme's own tolerance
 class Everywhere:
     """All of R^p."""
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) is finite; shape (K,)."""
         return np.asarray(np.isfinite(theta).all(axis=0))
 

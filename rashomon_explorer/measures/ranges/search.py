@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.model_step import furthest_of_model
 
-Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], NDArray[np.bool_]]
+Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
 
 _MOST_ROUNDS = 60
 _EVERY = 6  # rounds after which a column that still searches gets its own Hessian
@@ -134,7 +134,7 @@ class _Search:
 
     def _observe(
         self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, gradient: FloatArray
-    ) -> NDArray[np.bool_]:
+    ) -> Mask:
         """Tighten both ends by what was seen at ``theta``; says which inner ends moved."""
         among, a = self._among, self._directions[:, active]
         step = theta - among.centre[:, None]

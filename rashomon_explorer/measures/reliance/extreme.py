@@ -2,13 +2,12 @@
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from rashomon_explorer.array_types import FloatArray
 
 
 class Extreme(NamedTuple):
     """Greatest value over a set of models, bracketed."""
 
-    theta: NDArray[np.float64]  # (p,): a model of the set
+    theta: FloatArray  # (p,): a model of the set
     attained: float  # its value
     bound: float  # no model of the set has a greater one

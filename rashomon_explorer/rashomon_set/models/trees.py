@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.rashomon_set.models.base import one_hot
 
-RELATIONS: dict[str, Callable[[FloatArray, float], NDArray[np.bool_]]] = {
+RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
     "==": lambda column, reference: column == reference,
     "!=": lambda column, reference: column != reference,
     "<=": lambda column, reference: column <= reference,

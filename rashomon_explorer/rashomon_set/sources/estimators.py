@@ -8,13 +8,8 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.rashomon_set.models import FittedModels
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.rashomon_set.sources.losses import (
-    LossRule,
-    losses_of,
-    names_of,
-    sort_labels,
-    threshold,
-)
+from rashomon_explorer.rashomon_set.sources.given import names_of, sort_labels, threshold
+from rashomon_explorer.rashomon_set.sources.losses import LossRule, losses_of
 
 
 def from_estimators(

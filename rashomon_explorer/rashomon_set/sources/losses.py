@@ -1,6 +1,6 @@
 """How good a prediction is: losses of models that were not drawn here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
-from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 LossRule = Callable[[NDArray[Any], FloatArray], float]
 
@@ -33,9 +32,9 @@ def losses_of(
     classes : tuple
         Empty for regression.
     loss : str, callable or None
-        A key of ``LOSSES``, or a function of the true classes' codes (or targets) and one model's
-        scores. None is log loss for probabilities, the share of errors for labels, and half the
-        mean squared error for targets.
+        A key of ``PREDICTION_LOSSES``, or a function of the true classes' codes (or targets) and
+        one model's scores. None is log loss for probabilities, the share of errors for labels,
+        and half the mean squared error for targets.
     certain : bool
         Whether the scores are labels, 0 and 1, of which no log loss can be asked.
 
@@ -58,77 +57,10 @@ def losses_of(
         values = np.array([float(chosen(truth, model)) for model in scores])
     else:
         name = _checked(chosen, bool(classes), certain)
-        values = LOSSES[name](scores, truth)
+        values = PREDICTION_LOSSES[name](scores, truth)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} of model {int(np.argmin(np.isfinite(values)))} is not finite")
     return values, name
-
-
-def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
-    """Every label once, sorted, as plain values.
-
-    Raises
-    ------
-    ValueError
-        If some labels are text and others numbers, which are never the same class.
-
-    Examples
-    --------
-    >>> sort_labels(["b", "a"], ["c"])
-    ('a', 'b', 'c')
-    """
-    arrays = [np.ravel(np.asarray(part)) for part in parts]
-    texts = [array for array in arrays if array.dtype.kind in "SU"]
-    others = [array for array in arrays if array.dtype.kind in "biuf"]
-    if texts and others:
-        raise ValueError(
-            f"labels must all be text or all be numbers, got {_few(texts[0])} and "
-            f"{_few(others[0])}: write all in the same way"
-        )
-    return tuple(np.unique(np.concatenate(arrays)).tolist())
-
-
-def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
-    """ψ as asked for, or the largest excess there is, which puts all models inside.
-
-    Examples
-    --------
-    >>> threshold(None, np.array([1.0, 1.5]), 1.0), threshold(0.1, np.array([1.0]), 1.0)
-    (0.5, 0.1)
-    """
-    if psi is not None:
-        check_nonnegative_or_infinite(psi=psi)
-        return float(psi)
-    excess = losses - least
-    largest = float(excess.max())
-    # least + (loss − least) may round to just below the loss, and that model has to be inside.
-    while (losses > least + largest).any():
-        largest = float(np.nextafter(largest, np.inf))
-    return largest
-
-
-def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the models, by default their places.
-
-    Raises
-    ------
-    ValueError
-        If there is not one name a model.
-
-    Examples
-    --------
-    >>> names_of(2, None)
-    ('model 0', 'model 1')
-    """
-    if names is None:
-        return tuple(f"model {place}" for place in range(count))
-    if isinstance(names, str) or len(names) != count:
-        raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
-    return tuple(str(name) for name in names)
-
-
-def _few(labels: NDArray[Any]) -> list[Any]:
-    return list(np.unique(labels)[:3].tolist())
 
 
 def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArray[Any]:
@@ -146,7 +78,7 @@ def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArra
 
 
 def _checked(name: str, classification: bool, certain: bool) -> str:
-    if name not in LOSSES or (name == "squared") == classification:
+    if name not in PREDICTION_LOSSES or (name == "squared") == classification:
         fitting = ["log_loss", "zero_one"] if classification else ["squared"]
         raise ValueError(f"loss must be one of {fitting} or a function, got {name!r}")
     if name == "log_loss" and certain:
@@ -171,7 +103,7 @@ def _squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
     return np.asarray(((scores - targets) ** 2).mean(axis=1) / 2)
 
 
-LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
+PREDICTION_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
     "log_loss": _log_loss,
     "zero_one": _zero_one,
     "squared": _squared,

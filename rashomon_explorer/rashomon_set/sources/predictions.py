@@ -12,13 +12,8 @@ from rashomon_explorer.rashomon_set.models.base import check_scores, one_hot
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.rashomon_set.sources.losses import (
-    LossRule,
-    losses_of,
-    names_of,
-    sort_labels,
-    threshold,
-)
+from rashomon_explorer.rashomon_set.sources.given import names_of, sort_labels, threshold
+from rashomon_explorer.rashomon_set.sources.losses import LossRule, losses_of
 
 Classes = tuple[Any, ...]
 

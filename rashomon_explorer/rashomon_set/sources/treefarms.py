@@ -11,7 +11,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.rashomon_set.sources.losses import sort_labels
+from rashomon_explorer.rashomon_set.sources.given import sort_labels
 from rashomon_explorer.rashomon_set.sources.timbertrek import read_json
 from rashomon_explorer.rashomon_set.sources.trees import errors_of, tree_set
 

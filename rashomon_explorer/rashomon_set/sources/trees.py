@@ -9,7 +9,8 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.rashomon_set.sources.losses import losses_of, threshold
+from rashomon_explorer.rashomon_set.sources.given import threshold
+from rashomon_explorer.rashomon_set.sources.losses import losses_of
 
 
 def errors_of(

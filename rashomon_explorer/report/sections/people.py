@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import viable_prediction_range
 from rashomon_explorer.measures.multiplicity import row_disagreement
 from rashomon_explorer.plots import plot_people
@@ -62,7 +62,7 @@ def _blocks(given: Curator) -> Iterator[pd.DataFrame]:
         yield _ranges(models.scores(given.rows(start, start + step)), models.task)
 
 
-def _ranges(scores: NDArray[np.float64], task: str) -> pd.DataFrame:
+def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
     ends = viable_prediction_range(scores if scores.ndim == 2 else scores.max(axis=-1))
     columns = {"least score": ends[:, 0], "largest score": ends[:, 1]}
     if task == "classification" and len(scores) > 1:

@@ -1,9 +1,8 @@
 """Which chains are certainly inside the Rashomon set, without a look at the rows."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 
 
 class Slack:
@@ -45,7 +44,7 @@ class Slack:
 
     def note(
         self,
-        evaluated: NDArray[np.bool_],
+        evaluated: Mask,
         theta: FloatArray,
         value: FloatArray,
         gradient: FloatArray,

@@ -35,11 +35,9 @@ class LocalProblem(Problem):
     """
 
     def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
-        self.__dict__.update(vars(problem))
-        self.__dict__.pop("minimum", None)
+        constants = local_constants(problem.constants, problem.domain, domain.diameter)
+        self._pose_again(problem, domain=domain, ridge=problem.ridge, constants=constants)
         self._wide, self._near = problem, domain
-        self.domain = domain
-        self.constants = local_constants(problem.constants, problem.domain, domain.diameter)
 
     @cached_property
     def minimum(self) -> Minimum:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.minimum import Objective
 from rashomon_explorer.planning.regularising import RegularisedPlan, plan_regularised, with_ridge
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
@@ -97,8 +96,5 @@ class RidgedProblem(Problem):
     """
 
     def __init__(self, problem: Problem, ridge: float) -> None:
-        self.__dict__.update(vars(problem))
-        self.__dict__.pop("minimum", None)
-        self.ridge = ridge
-        self.constants = with_ridge(problem.constants, problem.domain, ridge)
-        self._objective = Objective(problem._objective.loss, ridge)
+        constants = with_ridge(problem.constants, problem.domain, ridge)
+        self._pose_again(problem, domain=problem.domain, ridge=ridge, constants=constants)

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.envelopes import ENVELOPES
 from rashomon_explorer.envelopes.moments import LARGEST_SPECTRUM
 from rashomon_explorer.envelopes.shifted import Expandable, Minimised, ShiftedBound
@@ -133,7 +132,7 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
     )
 
 
-def accepted(log_ratio: FloatArray, rng: np.random.Generator) -> NDArray[np.bool_]:
+def accepted(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
     """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up.
 
     Examples

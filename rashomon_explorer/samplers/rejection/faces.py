@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains import Box, L1Ball, Simplex
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.neighbourhood import parts
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 
-Steep = Callable[[FloatArray], NDArray[np.bool_]]
+Steep = Callable[[FloatArray], Mask]
 
 _LEAST_GAP = 1e-14
 
@@ -84,7 +83,7 @@ class CrossFaces:
     """
 
     pull: FloatArray  # (p,)
-    zeros: NDArray[np.bool_]  # (p,): Z; |pull_j| < λ there
+    zeros: Mask  # (p,): Z; |pull_j| < λ there
     radius: float  # R
     gap: float  # see :class:`Faces`
 

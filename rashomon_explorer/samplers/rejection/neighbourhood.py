@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains import Ball, Domain, Intersection
 
 
@@ -45,7 +44,7 @@ class Shifted:
         """Bound of |z·θ| over models in the set and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
-    def contains(self, theta: FloatArray) -> NDArray[np.bool_]:
+    def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in the set; shape (K,)."""
         return self.body.contains(theta + self._column)
 

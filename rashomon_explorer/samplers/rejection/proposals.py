@@ -4,9 +4,8 @@ import math
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.faces import Faces, Steep, faces_of
@@ -163,7 +162,7 @@ def _steep(target: GibbsTarget, envelope: Envelope) -> Steep:
     spread = target.psi + target.problem.p / target.beta
     metric = envelope.curvature + envelope.least_pad
 
-    def steep(normals: FloatArray) -> NDArray[np.bool_]:
+    def steep(normals: FloatArray) -> Mask:
         squares = ((normals @ envelope.vectors) ** 2 / metric).sum(axis=1)
         return np.asarray(squares * target.problem.p > _STEEP * spread)
 

@@ -1,0 +1,229 @@
+"""The data set on screen: chosen or put away, its ledger, and what the settings would buy."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from rashomon_explorer.estimators import (
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonRegressor,
+)
+from rashomon_explorer.exceptions import DataError, LedgerError
+from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
+from rashomon_explorer.explorer.sentences import same_rows
+from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.privacy import Ledger
+
+_NO_DATA = "there is no data set yet: choose one under Data"
+_ESTIMATORS: dict[str, Any] = {
+    "classification": RashomonClassifier,
+    "regression": RashomonRegressor,
+}
+_USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
+
+
+class ChosenData:
+    """One data set after another, each with the ledger that its draws are charged to.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Read and written here.
+    home : pathlib.Path
+        Folder of the ledgers.
+
+    Attributes
+    ----------
+    estimator : sklearn.pipeline.Pipeline or estimator or None
+        What made the draws on screen; takes rows as they come in ``state.data.X``.
+    rows : DataFrame or None
+        ``state.data.X`` as the models on screen were fitted: scaled by its public bounds.
+    together : callable
+        Makes a context in which nothing is drawn until it ends; who draws sets it.
+    """
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        self.state = state
+        self.home = home
+        self.estimator: Any = None
+        self.rows: Any = None
+        self.together: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._scaler: Any = None
+        self._scaled: Any = None
+        self._ledger_path: Path | None = None
+        self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
+        state.observe(lambda _: self.replan(), [*SETTINGS])
+        state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The data set's ledger, or None before its first draw."""
+        account = self.state.account
+        return Ledger.open(account.path) if account is not None and account.exists else None
+
+    @shown_together
+    def choose(self, data: Bunch) -> None:
+        """Take a data set; draws of the one before leave the screen, its ledger stays.
+
+        Parameters
+        ----------
+        data : sklearn.utils.Bunch
+            As `load_dataset` and `load_csv` return it.
+
+        Raises
+        ------
+        DataError
+            If it has only one class, or a draw is under way.
+        LedgerError
+            If its ledger is empty or no ledger; the data set before is put away too.
+        """
+        self._check_free()
+        if data.task == "classification" and len(data.classes) < 2:
+            raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
+        state = self.state
+        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
+        scaled = scaler.fit_transform(data.X)
+        own = ledger_path(self.home, data.name)
+        others = charged_elsewhere(own, data.X, scaled)
+        try:
+            account = self._account_for(own, others)
+        except LedgerError:
+            self.forget()
+            raise
+        self.rows = self._scaled = scaled
+        self._scaler = scaler
+        self._ledger_path = account.path
+        changed_task = state.data is None or state.data.task != data.task
+        self._clear()
+        with state.hold_trait_notifications():
+            state.data = data
+            state.alert = None
+            if changed_task:
+                state.radius = _USUAL_RADIUS[data.task]
+                state.loss = "logistic" if data.task == "classification" else "squared"
+            state.account = account
+            state.delta = account.delta
+            state.same_rows = same_rows(others, account.path.name)
+        self.replan()
+        self.say(
+            f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
+            "Scaled by its public bounds; no draw has read it, and moving a slider costs nothing."
+        )
+
+    @shown_together
+    def forget(self) -> None:
+        """Put the data set away: what is drawn next must not be drawn from it by mistake."""
+        self._clear()
+        self.rows = self._scaler = None
+        with self.state.hold_trait_notifications():
+            self.state.data = self.state.plan = self.state.constants = None
+            self.state.account = self.state.alert = None
+            self.state.same_rows = ""
+        self.say("No data yet.")
+
+    def _clear(self) -> None:
+        self.estimator = None
+        with self.state.hold_trait_notifications():
+            self.state.rashomon_set = None
+            self.state.n_drawn = 0
+            self.state.drawn_settings = {}
+            self.state.selection = ()
+            self.state.phase = "empty"
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders.
+
+        Parameters
+        ----------
+        ledger : pathlib.Path, optional
+            The ledger it will charge.
+
+        Returns
+        -------
+        RashomonClassifier or RashomonRegressor
+            The data set's task decides which.
+        """
+        state = self.state
+        if state.data is None:
+            raise DataError(_NO_DATA)
+        kind = _ESTIMATORS[state.data.task]
+        settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
+        if state.data.target_bounds is not None:
+            settings["target_bounds"] = state.data.target_bounds
+        if state.data.classes is not None:
+            settings["classes"] = tuple(range(len(state.data.classes)))
+        return kind(**settings, ledger=None if ledger is None else str(ledger))
+
+    @shown_together
+    def replan(self) -> Plan | None:
+        """Compute what the settings buy; reads no row.
+
+        Returns
+        -------
+        Plan or None
+            None without data.
+        """
+        state = self.state
+        if state.data is None:
+            return None
+        if not state.busy and state.phase in ("empty", "failed"):
+            state.phase = "planning"
+        # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
+        to_charge = None if state.data.bounds_learnt else self._ledger_path
+        estimator = self.make_estimator(ledger=to_charge)
+        state.constants = estimator.constants(*state.data.X.shape)
+        with said_elsewhere():  # by the panels, while a slider moves
+            state.plan = estimator.plan(*state.data.X.shape)
+        return state.plan
+
+    def refresh_account(self) -> Account | None:
+        """Read the ledger again; another process may have charged it."""
+        if self._ledger_path is not None:
+            self.state.account = self._read_account(self._ledger_path)
+        return self.state.account
+
+    def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
+        """Read the ledger of a data set's name; before there is one, that of the same rows."""
+        account = self._read_account(own)
+        known = [self.home / name for name in others if (self.home / name).exists()]
+        if account.exists or not known:
+            return account
+        return min(map(self._read_account, known), key=lambda found: found.left)
+
+    def _read_account(self, path: Path) -> Account:
+        budget = self.state.budget_epsilon, self.state.budget_delta
+        account = read_account(path, budget, known=path in self._known or was_noted(path))
+        if account.exists:
+            self._known.add(path)
+        return account
+
+    def _open_ledger(self) -> Path | None:
+        path = self._ledger_path
+        if path is None or self.state.data.bounds_learnt:
+            return None
+        if not self._read_account(path).exists:
+            budget = self.state.budget_epsilon, self.state.budget_delta
+            Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
+        return path
+
+    def _check_free(self) -> None:
+        if self.state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+
+    def _check_ready(self) -> None:
+        self._check_free()
+        if self.state.data is None:
+            raise DataError(_NO_DATA)
+
+    def say(self, message: str) -> None:
+        """Write the status line."""
+        self.state.message = message
