@@ -35,6 +35,14 @@ FLAGS = [
 ]
 
 
+_SAYS = """
+const words = (place) => document.querySelector(place)?.textContent ?? null;
+const boxes = [...document.querySelectorAll('.rx-upload textarea')].map((box) => box.value);
+return {status: words('.rx-status'), alert: words('[role=alert]'), kernel: words('.rx-kernel-lost'),
+        bounds: boxes.join(' // ').slice(0, 300)};
+"""
+
+
 class Browser(Chrome):
     """Headless Chromium that remembers what it was asked to load."""
 
@@ -62,7 +70,15 @@ class Browser(Chrome):
                 problem[0] = error
                 return None
 
-        return until(tried, what, lambda: problem[0])
+        return until(tried, what, lambda: f"{problem[0]}; {self._says()}")
+
+    def _says(self) -> str:
+        """What stands on the page, for whoever reads of a wait that failed."""
+        try:
+            said = self.execute_script(_SAYS)
+        except WebDriverException as error:
+            return f"the page cannot be asked: {error.msg}"
+        return ", ".join(f"{place} says {words!r}" for place, words in said.items())
 
     def requests(self) -> list[str]:
         """Addresses requested, web sockets included, since the last call."""
