@@ -15,7 +15,7 @@ def chain_interval(
     terms: FloatArray,
     n_chains: int,
     models_a_term: int,
-    level: float,
+    confidence: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float, float, float]:
     """Mean, low and high end, and effective size of terms of states of chains in turn.
@@ -34,7 +34,7 @@ def chain_interval(
     >>> low < 0.5 < high
     True
     """
-    check_inner_share(level=level)
+    check_inner_share(confidence=confidence)
     if n_chains < models_a_term or n_chains % models_a_term:
         raise ValueError(
             f"n_chains must be an even number for a measure of pairs, got {n_chains}: the models "
@@ -53,6 +53,6 @@ def chain_interval(
     mean = float(kept.mean())
     if not effective > 1:
         return mean, *bounds, effective
-    reach = float(stdtrit(effective - 1, (1 + level) / 2)) * float(kept.std(ddof=1))
+    reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * float(kept.std(ddof=1))
     half = reach / math.sqrt(effective)
     return mean, max(bounds[0], mean - half), min(bounds[1], mean + half), effective

@@ -16,9 +16,9 @@ _MOST_STAKE = 0.75  # share of the capital that a bet may lose
 class ConfidenceSequence:
     """Interval for the mean of bounded terms, valid at every time and under optional stopping.
 
-    P(mean ∈ interval after t terms, for all t ≥ 1) ≥ level. So one may look after every draw and
-    stop when the interval is narrow enough; an interval of fixed sample size, looked at so, misses
-    far more often than it says.
+    P(mean ∈ interval after t terms, for all t ≥ 1) ≥ confidence. So one may look after every draw
+    and stop when the interval is narrow enough; an interval of fixed sample size, looked at so,
+    misses far more often than it says.
 
     Hedged betting (Waudby-Smith and Ramdas, JRSS B 2024, §4.4). For a candidate mean m two
     gamblers bet on terms above and below it, K⁺_t(m) = Π_i (1 + min(λ_i, c/m)(x_i − m)) and
@@ -31,7 +31,7 @@ class ConfidenceSequence:
 
     Parameters
     ----------
-    level : float, default=0.95
+    confidence : float, default=0.95
     bounds : tuple of float, default=(0.0, 1.0)
         Known before the terms: every term lies between.
 
@@ -50,7 +50,7 @@ class ConfidenceSequence:
 
     Examples
     --------
-    >>> sequence = ConfidenceSequence(level=0.95)
+    >>> sequence = ConfidenceSequence(confidence=0.95)
     >>> rng = np.random.default_rng(0)
     >>> while sequence.half_width > 0.05:
     ...     sequence.update(rng.random(20) < 0.1)
@@ -58,12 +58,12 @@ class ConfidenceSequence:
     (460, True)
     """
 
-    def __init__(self, level: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)) -> None:
-        check_inner_share(level=level)
+    def __init__(self, confidence: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)) -> None:
+        check_inner_share(confidence=confidence)
         lowest, highest = bounds
         if not (np.isfinite([lowest, highest]).all() and lowest < highest):
             raise ValueError(f"bounds must be finite and increasing, got {bounds!r}")
-        self.level, self.bounds = level, (float(lowest), float(highest))
+        self.confidence, self.bounds = confidence, (float(lowest), float(highest))
         self.n_terms = 0
         self._sum = 0.0
         self._squares = 0.25  # i·σ̂²_{i−1}: as if one term had been ½ away, so that bets start small
@@ -118,7 +118,7 @@ class ConfidenceSequence:
     def _stakes(self, unit: FloatArray) -> FloatArray:
         """λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))) of each term, from the terms before it."""
         stakes = np.empty(len(unit))
-        scale = 2 * math.log(2 / (1 - self.level))
+        scale = 2 * math.log(2 / (1 - self.confidence))
         for place, term in enumerate(unit.tolist()):
             i = self.n_terms + 1
             stakes[place] = math.sqrt(scale / (self._squares * math.log(i + 1)))
@@ -127,7 +127,7 @@ class ConfidenceSequence:
         return stakes
 
     def _bet(self, unit: FloatArray, stakes: FloatArray) -> None:
-        limit = math.log(2 / (1 - self.level))
+        limit = math.log(2 / (1 - self.confidence))
         up, down = capital(unit, stakes, self._means)
         capitals = np.stack([up, down]) + self._capital[:, None, :]
         ruled_out = np.asarray((capitals >= limit).any(axis=1))

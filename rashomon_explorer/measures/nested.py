@@ -27,7 +27,7 @@ class Tally(Protocol):
 MakeTally = Callable[[], Tally]
 
 
-def along(
+def evaluate_nested(
     values: NDArray[Any],
     make: MakeTally,
     sizes: Sequence[int] | NDArray[np.int_] | None = None,
@@ -44,7 +44,7 @@ def along(
     ...         self.most = max(self.most, block.max())
     ...     def value(self):
     ...         return self.most
-    >>> along(np.array([[1.0], [3.0], [2.0]]), Largest, [1, 3, 0]).tolist()
+    >>> evaluate_nested(np.array([[1.0], [3.0], [2.0]]), Largest, [1, 3, 0]).tolist()
     [1.0, 3.0, nan]
     """
     entering = np.arange(len(values)) if order is None else order

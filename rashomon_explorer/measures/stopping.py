@@ -30,7 +30,7 @@ class Enough:
         Interval for the measure of the law that the models were drawn from, on these rows.
     value : float
         Mean of the terms.
-    half_width, level : float
+    half_width, confidence : float
         What was asked for.
     n_draws : int
         Models seen.
@@ -54,14 +54,14 @@ class Enough:
     high: float
     value: float
     half_width: float
-    level: float
+    confidence: float
     n_draws: int
     stopped_at: int | None
     effective: float | None = None
 
     def __str__(self) -> str:
         """Say it in one sentence."""
-        interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.level:.0%}"
+        interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.confidence:.0%}"
         if self.effective is not None:
             interval += f" (asymptotic, for one look; effective size {self.effective:.0f})"
         if self.enough:
@@ -74,7 +74,7 @@ def enough_draws(
     values: ArrayLike,
     *,
     half_width: float = 0.01,
-    level: float = 0.95,
+    confidence: float = 0.95,
     baseline: ArrayLike | None = None,
     sampler: str = "exact",
     n_chains: int | None = None,
@@ -98,7 +98,7 @@ def enough_draws(
     values : array-like of shape (n_models, n_rows)
         Labels, or probabilities for the score variance, in the order of drawing.
     half_width : float, default=0.01
-    level : float, default=0.95
+    confidence : float, default=0.95
     baseline : array-like of shape (n_rows,), optional
         Labels of the reference model of the obscurity; it may not be one of the draws.
     sampler : str, default="exact"
@@ -124,7 +124,9 @@ def enough_draws(
     chains = _check(measure, half_width, sampler, n_chains)
     terms, bounds, models_a_term = _TERMS[measure](values, baseline)
     if chains is not None:
-        value, low, high, effective = chain_interval(terms, chains, models_a_term, level, bounds)
+        value, low, high, effective = chain_interval(
+            terms, chains, models_a_term, confidence, bounds
+        )
         enough, count = (high - low) / 2 <= half_width, len(terms) * models_a_term
         return Enough(
             measure,
@@ -133,12 +135,12 @@ def enough_draws(
             high,
             value,
             half_width,
-            level,
+            confidence,
             count,
             count if enough else None,
             effective,
         )
-    sequence = ConfidenceSequence(level, bounds)
+    sequence = ConfidenceSequence(confidence, bounds)
     stopped_at = None
     for place, term in enumerate(terms.tolist(), start=1):
         sequence.update(term)
@@ -151,7 +153,7 @@ def enough_draws(
         high=sequence.high,
         value=sequence.mean,
         half_width=half_width,
-        level=level,
+        confidence=confidence,
         n_draws=len(terms) * models_a_term,
         stopped_at=stopped_at,
     )

@@ -125,7 +125,7 @@ class Path:
             bought,
             why="every state is paid for",
             hit_rate=self._hit_rate(request, bought),
-            steps=bought.n_steps,
+            n_steps=bought.n_steps,
             time=bought.n_steps * bought.step_size,
         )
 

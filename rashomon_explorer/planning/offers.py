@@ -87,7 +87,7 @@ class Offer:
         A draw lies in the Rashomon set with at least this probability.
     excess : float
         Bound of its expected excess loss.
-    steps : int
+    n_steps : int
         Steps of a chain; 0 without chains.
     time : float
         Time h·N of a chain; 0 without chains.
@@ -113,7 +113,7 @@ class Offer:
     beta: float = 0.0
     hit_rate: float = 0.0
     excess: float = math.inf
-    steps: int = 0
+    n_steps: int = 0
     time: float = 0.0
     guarantee: Guarantee | None = None
 

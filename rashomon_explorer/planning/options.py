@@ -123,7 +123,7 @@ def pareto_table(
     pandas.DataFrame
         A row for each budget, number of draws and option that applies: ``epsilon``, ``delta``,
         ``n_draws``, ``option``, ``uniform``, ``beta``, ``hit_rate``, ``hits`` (the expected
-        number, from below), ``excess``, ``steps``, ``time`` and ``front``: whether no other row
+        number, from below), ``excess``, ``n_steps``, ``time`` and ``front``: whether no other row
         costs as little, has as many draws, as large a guaranteed hit rate and, if this one's hits
         are uniform on the set, uniform hits too, and is better in one of them.
 
@@ -175,7 +175,7 @@ def _row(request: Request, offer: Offer) -> dict[str, object]:
         "hit_rate": offer.hit_rate,
         "hits": request.n_draws * offer.hit_rate,
         "excess": offer.excess,
-        "steps": offer.steps,
+        "n_steps": offer.n_steps,
         "time": offer.time,
     }
 

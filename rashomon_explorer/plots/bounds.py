@@ -29,7 +29,7 @@ _LINE = 16  # pixels of a line under the title
 _MOST_STEPS = 2_000
 
 
-def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
+def plot_bounds(models: RashomonSet) -> go.Figure:
     """Plot the share of the draws below every excess loss beside the share that is promised.
 
     The promise is that of a convex loss (`rashomon_explorer.planning.bounds.convex_law`), known
@@ -39,7 +39,7 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws with their losses (curator only).
 
     Returns
@@ -55,20 +55,20 @@ def plot_bounds(rashomon_set: RashomonSet) -> go.Figure:
     ValueError
         If some draws were chosen out, or were not an estimator's: nothing was promised of them.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_bounds")
-    need_as_drawn(rashomon_set, "plot_bounds")
-    promise = promised_law(rashomon_set.plan)
-    excess = np.sort(np.maximum(rashomon_set.excess, 0.0))
+    models = need_curator(models, "plot_bounds")
+    need_as_drawn(models, "plot_bounds")
+    promise = promised_law(models.plan)
+    excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, promise)
-    found = _found(rashomon_set, promise)
+    found = _found(models, promise)
     figure = new_figure("What was measured, beside what is promised", "<br>".join(found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
-    _add_laws(figure, rashomon_set.plan, promise, end)
+    _add_laws(figure, models.plan, promise, end)
     if len(excess):
-        _add_marks(figure, "measured", rashomon_set.hit_rate, float(excess.mean()), promise.psi)
+        _add_marks(figure, "measured", models.hit_rate, float(excess.mean()), promise.psi)
     _finish(figure, promise, end)
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def plot_promise(planned: Plan) -> go.Figure:
@@ -127,18 +127,17 @@ def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
     )
 
 
-def _found(rashomon_set: RashomonSet, promise: ExcessLaw) -> list[str]:
+def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
     """Say what was found, in lines short enough for a card."""
-    if not rashomon_set.n_draws:
+    if not models.n_draws:
         return [f"no draws · promised {at_least(promise.hit_rate)} in the set"]
     words = [
-        f"in the set {percent(rashomon_set.hit_rate)}, promised {at_least(promise.hit_rate)}",
-        f"mean excess {number(float(rashomon_set.excess.mean()))}, "
-        f"promised {at_most(promise.mean)}",
+        f"in the set {percent(models.hit_rate)}, promised {at_least(promise.hit_rate)}",
+        f"mean excess {number(float(models.excess.mean()))}, promised {at_most(promise.mean)}",
     ]
-    known = traits_of(rashomon_set.sampler)
+    known = traits_of(models.sampler)
     if not known.planned_law:
-        words.append(known.unplanned or f"promised of exact draws, not of {rashomon_set.sampler}")
+        words.append(known.unplanned or f"promised of exact draws, not of {models.sampler}")
     return words
 
 

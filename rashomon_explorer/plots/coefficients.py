@@ -25,7 +25,7 @@ _MANY = 1000
 
 
 def plot_coefficients(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     x: str | None = None,
     y: str | None = None,
     *,
@@ -35,7 +35,7 @@ def plot_coefficients(
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws with their losses (curator only).
     x, y : str, optional
         Parameters on the axes (``parameter_names``); by default the two features whose
@@ -55,13 +55,13 @@ def plot_coefficients(
     ValueError
         If a feature is not in the set.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_coefficients")
-    first, second = _axes(rashomon_set, x, y)
-    excess = np.asarray(rashomon_set.excess, dtype=np.float32)
-    inside = _inside(rashomon_set)
-    figure, kept = _cloud(rashomon_set, first, second, _told(inside))
-    top = max(float(excess.max(initial=0.0)), float(rashomon_set.psi))
-    figure.add_trace(_dots(rashomon_set, kept, first, second, highlight))
+    models = need_curator(models, "plot_coefficients")
+    first, second = _axes(models, x, y)
+    excess = np.asarray(models.excess, dtype=np.float32)
+    inside = _inside(models)
+    figure, kept = _cloud(models, first, second, _told(inside))
+    top = max(float(excess.max(initial=0.0)), float(models.psi))
+    figure.add_trace(_dots(models, kept, first, second, highlight))
     figure.data[0].marker.update(
         color=excess[kept],
         colorscale=LOSS_SCALE,
@@ -82,7 +82,7 @@ def plot_coefficients(
         "<extra></extra>",
     )
     figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
-    best = rashomon_set.best
+    best = models.best
     figure.add_scatter(
         x=[best[first]],
         y=[best[second]],
@@ -96,7 +96,7 @@ def plot_coefficients(
         },
         hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",
     )
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def plot_released_coefficients(

@@ -44,7 +44,7 @@ _UNITS = {
 
 
 def plot_importance_cloud(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -56,7 +56,7 @@ def plot_importance_cloud(
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws with their losses (curator only).
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted.
@@ -82,10 +82,10 @@ def plot_importance_cloud(
     ValueError
         If fewer than two features are shown, or as :func:`importance_cloud`.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_importance_cloud")
-    counts = counted(rashomon_set)
+    models = need_curator(models, "plot_importance_cloud")
+    counts = counted(models)
     if counts.nobody:
-        return nobody_inside(_CLOUD, rashomon_set)
+        return nobody_inside(_CLOUD, models)
     options = {"random_state": 0} if measure == "permutation" else {}
     cloud = importance_cloud(counts.models, X, y, measure=measure, features=features, **options)
     if cloud.shape[1] < 2:
@@ -100,7 +100,7 @@ def plot_importance_cloud(
     figure = new_figure(_CLOUD, told, height=480)
     figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Figure:

@@ -23,7 +23,7 @@ _TITLE = "How much the models rely on each feature"
 
 
 def importances(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -41,9 +41,9 @@ def importances(
         rows = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
         X, y = X[rows], y[rows]
     with_best = replace(
-        rashomon_set,
-        coef=np.vstack([rashomon_set.coef, rashomon_set.best]),
-        losses=np.append(rashomon_set.losses, rashomon_set.minimum.value),
+        models,
+        coef=np.vstack([models.coef, models.best]),
+        losses=np.append(models.losses, models.minimum.value),
     )
     found = importance_cloud(
         with_best, X, y, measure="permutation", features=features, random_state=0
@@ -63,7 +63,7 @@ def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_importance(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -75,7 +75,7 @@ def plot_importance(
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws (curator only), of which those inside the set count.
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted.
@@ -100,14 +100,14 @@ def plot_importance(
     TypeError
         If given a `ReleasedSet`: importances read private rows.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_importance")
-    kept = counted(rashomon_set)
+    models = need_curator(models, "plot_importance")
+    kept = counted(models)
     if kept.nobody:
-        return nobody_inside(_TITLE, rashomon_set)
+        return nobody_inside(_TITLE, models)
     values, n_read = importances(kept.models, X, y, features=features, max_rows=max_rows)
     table = importance_ranges(values)
     read = f"{n_read:,} of {len(np.asarray(y)):,} rows read"
     unit = "loss increase when shuffled"
     figure = range_bars(table, _TITLE, unit, kept.words, read, over=kept.span)
     ring(figure, table, values.to_numpy()[kept.highlighted(highlight)])
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)

@@ -16,12 +16,12 @@ _HEADROOM = 1.08
 _BINS = 30
 
 
-def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
+def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the excess loss of every draw with the threshold ψ.
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws with their losses (curator only).
     highlight : sequence of int
         Draws to ring, by row number.
@@ -36,15 +36,15 @@ def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> 
     TypeError
         If given a `ReleasedSet`, which has no losses.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_losses")
-    excess = np.asarray(rashomon_set.excess, dtype=np.float32)
-    psi = float(rashomon_set.psi)
+    models = need_curator(models, "plot_losses")
+    excess = np.asarray(models.excess, dtype=np.float32)
+    psi = float(models.psi)
     kept, note = shown_points(len(excess))
     end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
     width = psi / max(1, round(_BINS * psi / end)) if psi else end / _BINS
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
-    figure = new_figure("Losses of the draws against the threshold", _found(rashomon_set, note))
+    figure = new_figure("Losses of the draws against the threshold", _found(models, note))
     figure.add_shape(
         type="rect",
         x0=0,
@@ -96,15 +96,15 @@ def plot_losses(rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()) -> 
         bargap=0.06,
         showlegend=False,
     )
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
-def _found(rashomon_set: RashomonSet, note: str) -> str:
-    n_draws, rate = rashomon_set.n_draws, rashomon_set.hit_rate
+def _found(models: RashomonSet, note: str) -> str:
+    n_draws, rate = models.n_draws, models.hit_rate
     inside = f"hit rate {percent(rate)}: {round(rate * n_draws):,} of {n_draws:,} draws inside"
     # The promise is one of all draws together: not of a choice of them, nor of others' models.
-    drawn = isinstance(rashomon_set, RashomonSet) and rashomon_set.as_drawn
-    promised = f"guaranteed {at_least(rashomon_set.plan.hit_rate_bound)}" if drawn else ""
+    drawn = isinstance(models, RashomonSet) and models.as_drawn
+    promised = f"guaranteed {at_least(models.plan.hit_rate_bound)}" if drawn else ""
     return " · ".join(filter(None, [inside, promised, note]))
 
 

@@ -22,7 +22,7 @@ _OF_DRAWS = {"exact_low": "low_outer", "exact_high": "high_outer"}
 
 
 def plot_ranges(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     exact: pd.DataFrame,
     values: FloatArray | None = None,
     *,
@@ -32,7 +32,7 @@ def plot_ranges(
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws (curator only).
     exact : pandas.DataFrame
         From ``measures.exact_ranges`` and its kin, for the same rows, loss and ψ, or what
@@ -56,14 +56,14 @@ def plot_ranges(
     ValueError
         If the shapes do not fit, or a draw of the set lies outside an exact range.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_ranges")
+    models = need_curator(models, "plot_ranges")
     exact = exact.rename(columns=_OF_DRAWS)
     missing = [name for name in _COLUMNS if name not in exact]
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
-    inside = rashomon_set.losses <= rashomon_set.least + rashomon_set.psi
+    inside = models.losses <= models.least + models.psi
     if values is None:
-        drawn, table = rashomon_set.coef, draws_in_range(rashomon_set, exact)
+        drawn, table = models.coef, draws_in_range(models, exact)
     else:
         drawn = np.asarray(values, dtype=float)
         table = draws_in_range(drawn, exact, inside=inside)
@@ -75,7 +75,7 @@ def plot_ranges(
     _dots(figure, drawn[inside][:, order])
     _best(figure, kept)
     _axes(figure, shown, unit)
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def _told(table: pd.DataFrame, inside: Mask) -> str:

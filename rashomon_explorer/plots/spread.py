@@ -17,14 +17,12 @@ from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 _TITLE = "How far each coefficient can move"
 
 
-def plot_coefficient_spread(
-    rashomon_set: RashomonSet, *, highlight: Sequence[int] = ()
-) -> go.Figure:
+def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the range of every coefficient over the draws inside the set, with the best model's.
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws and the certified best model (curator only).
     highlight : sequence of int
         Draws to ring, by row number; those outside the set are not shown.
@@ -39,14 +37,14 @@ def plot_coefficient_spread(
     TypeError
         If given a `ReleasedSet`.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_coefficient_spread")
-    kept = counted(rashomon_set)
+    models = need_curator(models, "plot_coefficient_spread")
+    kept = counted(models)
     if kept.nobody:
-        return nobody_inside(_TITLE, rashomon_set)
+        return nobody_inside(_TITLE, models)
     table = coefficient_spread(kept.models)
     figure = _coefficient_ranges(table, kept.words, over=kept.span)
     ring(figure, table, np.asarray(kept.models.coef)[kept.highlighted(highlight)])
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def plot_released_spread(released: ReleasedSet) -> go.Figure:

@@ -49,18 +49,18 @@ def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def losses_table(rashomon_set: RashomonSet) -> pd.DataFrame:
+def losses_table(models: RashomonSet) -> pd.DataFrame:
     """List the loss of every draw.
 
     Curator only.
     """
     return pd.DataFrame(
         {
-            "loss": rashomon_set.losses,
-            "excess": rashomon_set.excess,
-            "within ψ": rashomon_set.losses <= rashomon_set.minimum.value + rashomon_set.psi,
+            "loss": models.losses,
+            "excess": models.excess,
+            "within ψ": models.losses <= models.minimum.value + models.psi,
         },
-        index=pd.RangeIndex(rashomon_set.n_draws, name="draw"),
+        index=pd.RangeIndex(models.n_draws, name="draw"),
     )
 
 
@@ -81,27 +81,25 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 
 
 def importance_table(
-    rashomon_set: RashomonSet, X: ArrayLike, y: ArrayLike, *, features: Features = None
+    models: RashomonSet, X: ArrayLike, y: ArrayLike, *, features: Features = None
 ) -> pd.DataFrame:
     """List the spread of every feature's permutation importance.
 
     Of the draws inside; curator only.
     """
-    values, _ = importances(
-        need_inside(counted(rashomon_set), rashomon_set), X, y, features=features
-    )
+    values, _ = importances(need_inside(counted(models), models), X, y, features=features)
     return importance_ranges(values)
 
 
 def people_table(
-    rashomon_set: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
+    models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
 ) -> pd.DataFrame:
     """List, group by group, how wide people's ranges of predictions are.
 
     Of the draws inside; curator only. One row a group: people, median and 95 % width, and ambiguity
     for a classification.
     """
-    found = multiplicity(rashomon_set, X)
+    found = multiplicity(models, X)
     split = members(found, groups)
     rows = [_of_group(found, chosen) for _, chosen in split]
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))

@@ -173,7 +173,7 @@ def _told(found: WidthOrNoise) -> str:
     if not np.isfinite(share.value):
         return f"all draws agree · {misses}"
     ends = number(100 * share.low, 2, "down"), number(100 * share.high, 2, "up")
-    drawn = f"grey: {percent(found.level, 'down')} intervals"
+    drawn = f"grey: {percent(found.confidence, 'down')} intervals"
     return f"{100 * share.value:.0f}% [{', '.join(ends)}] is the mechanism's · {misses} · {drawn}"
 
 

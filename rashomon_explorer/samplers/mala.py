@@ -33,7 +33,7 @@ class MalaSampler:
     ----------
     n_chains : int, default=64
         Chains run side by side, all from the minimiser; a batch holds one state of each.
-    warm_up : int, optional
+    burn_in : int, optional
         Steps before the first batch, by default 200 + 20 a parameter. The step size h is fitted
         to an acceptance of 0.574 there, and only there.
     thin : int, optional
@@ -62,7 +62,7 @@ class MalaSampler:
     name: ClassVar[str] = "mala"
 
     n_chains: int = 64
-    warm_up: int | None = None
+    burn_in: int | None = None
     thin: int | None = None
 
     traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact")
@@ -72,8 +72,8 @@ class MalaSampler:
         check_count(n_chains=self.n_chains)
         if self.thin is not None:
             check_count(thin=self.thin)
-        if self.warm_up is not None and self.warm_up < 0:
-            raise ValueError(f"warm_up must be at least 0, got {self.warm_up!r}")
+        if self.burn_in is not None and self.burn_in < 0:
+            raise ValueError(f"burn_in must be at least 0, got {self.burn_in!r}")
 
     @classmethod
     def for_plan(
@@ -89,11 +89,11 @@ class MalaSampler:
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of ``n_chains`` states, ``thin`` steps apart; empty while warming up."""
         p = target.problem.p
-        warm_up = 200 + 20 * p if self.warm_up is None else self.warm_up
+        burn_in = 200 + 20 * p if self.burn_in is None else self.burn_in
         kernel = Kernel.of(target)
         state = kernel.start(self.n_chains)
         step_size = 1.0
-        for step in range(1, warm_up + 1):
+        for step in range(1, burn_in + 1):
             state, accepted = kernel.step(state, step_size, rng)
             step_size = adapted(step_size, accepted, step)
             if step % 8 == 0:

@@ -144,7 +144,7 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
         (lambda: enough_draws("score_variance", [[0.0], [2.0]]), "so that the terms are bounded"),
         (lambda: enough_draws("disagreement", [[0]] * 4, half_width=0), "half_width must be"),
-        (lambda: enough_draws("disagreement", [[0]] * 4, level=1.0), "level must be in"),
+        (lambda: enough_draws("disagreement", [[0]] * 4, confidence=1.0), "confidence must be in"),
         (lambda: ConfidenceSequence(bounds=(1, 0)), "bounds must be finite and increasing"),
         (lambda: ConfidenceSequence().update([0.1, 1.1]), r"terms must be numbers in \[0, 1\]"),
         (lambda: ConfidenceSequence().update(math.nan), "terms must be numbers"),
@@ -169,7 +169,7 @@ def test_chains_get_an_interval_as_wide_as_their_dependence() -> None:
     truth, level, missed, too_sure = 0.5, 0.9, 0, 0
     for seed in range(60):
         labels = _chains(np.random.default_rng(seed), 8, 400, stay=0.9)
-        found = enough_draws("disagreement", labels, sampler="mala", n_chains=8, level=level)
+        found = enough_draws("disagreement", labels, sampler="mala", n_chains=8, confidence=level)
         missed += not found.low <= truth <= found.high
         # The control: the same states, taken for independent draws.
         half = 1.645 * 0.5 / math.sqrt(len(labels) / 2)

@@ -187,7 +187,7 @@ def test_exact_draws_are_split_as_quadrature_says(line):
     labels, inside, _ = draws_on_the_line(line, 150.0, 0.01, 600, seed=1)
     chains, _, _ = draws_on_the_line(line, 150.0, 0.01, 320, 2, HitAndRunSampler())
     for options in ({}, {"reference": chains, "reference_chains": 32}):
-        found = width_or_noise(labels, inside=inside, level=0.999, **options)
+        found = width_or_noise(labels, inside=inside, confidence=0.999, **options)
         expected = {
             "total": total,
             "width": width,
@@ -446,8 +446,8 @@ def test_prices_start_at_the_one_paid_and_end_at_the_width(fitted):
 @pytest.mark.law
 def test_draws_of_a_small_budget_foretell_those_of_a_larger_one(fitted):
     X, _, fit = fitted
-    told = noise_against_price(fit(n_draws=400), X, 160.0, level=0.999).iloc[0]
-    seen = width_or_noise(fit(n_draws=400, epsilon=160.0, random_state=5), X, level=0.999)
+    told = noise_against_price(fit(n_draws=400), X, 160.0, confidence=0.999).iloc[0]
+    seen = width_or_noise(fit(n_draws=400, epsilon=160.0, random_state=5), X, confidence=0.999)
     for name in ("total", "noise"):
         assert told[f"{name}_low"] < getattr(seen, name).high
         assert getattr(seen, name).low < told[f"{name}_high"]
@@ -475,7 +475,7 @@ MASK = [True, True, True, False]
         (lambda: width_or_noise([[0, 1]], inside=[True]), "models must be at least 2 draws"),
         (lambda: width_or_noise([], inside=[]), r"models must be a RashomonSet or labels of shape"),
         (lambda: SPLIT([[0]], inside=MASK), "X is for sets"),
-        (lambda: SPLIT(inside=MASK, level=1.5), r"level must be in \(0, 1\), got 1.5"),
+        (lambda: SPLIT(inside=MASK, confidence=1.5), r"confidence must be in \(0, 1\), got 1.5"),
         (
             lambda: SPLIT(inside=MASK, measure="ambiguity"),
             "measure must be one of.*got 'ambiguity'",

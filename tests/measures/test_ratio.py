@@ -28,7 +28,7 @@ def test_one_parameter_against_quadrature(radius: float) -> None:
     posed = problem(1, radius=radius)
     grid = np.linspace(-radius, radius, 40_001)[None]
     exact = float((posed.value(grid) <= posed.minimum.value + 0.02).mean())
-    found = linear_rashomon_ratio(posed, 0.02, level=0.999, random_state=0)
+    found = linear_rashomon_ratio(posed, 0.02, confidence=0.999, random_state=0)
     assert found.interval[0] <= exact <= found.interval[1]
     assert found.value == pytest.approx(exact, rel=0.05)
 
@@ -37,8 +37,8 @@ def test_one_parameter_against_quadrature(radius: float) -> None:
 def test_three_parameters_against_plain_rejection(radius: float) -> None:
     posed = problem(3, radius=radius)
     uniform = posed.domain.uniform(3, 30_000, np.random.default_rng(1))
-    plain = rashomon_ratio(posed.value(uniform) - posed.minimum.value, 0.03, level=0.999)
-    found = linear_rashomon_ratio(posed, 0.03, level=0.999, random_state=1)
+    plain = rashomon_ratio(posed.value(uniform) - posed.minimum.value, 0.03, confidence=0.999)
+    found = linear_rashomon_ratio(posed, 0.03, confidence=0.999, random_state=1)
     assert plain.hits > 100
     assert plain.log_low <= found.log_high and found.log_low <= plain.log_high
 
@@ -52,7 +52,7 @@ def test_a_quadratic_has_its_ellipsoid() -> None:
     psi = 1e-3
     log_set = 5 * math.log(2 * math.pi * psi) - math.lgamma(6) - np.linalg.slogdet(hessian)[1] / 2
     exact = log_set - Ball(20.0).log_volume_bound(10)
-    found = linear_rashomon_ratio(posed, psi, n_draws=500, level=0.999, random_state=0)
+    found = linear_rashomon_ratio(posed, psi, n_draws=500, confidence=0.999, random_state=0)
     assert exact < -20
     assert found.log_low <= exact <= found.log_high
     assert found.hits > 450
@@ -61,8 +61,8 @@ def test_a_quadratic_has_its_ellipsoid() -> None:
 def test_a_box_is_a_domain_too() -> None:
     posed = problem(2, domain=Box((-8.0, -8.0), (8.0, 8.0)))
     uniform = posed.domain.uniform(2, 20_000, np.random.default_rng(1))
-    plain = rashomon_ratio(posed.value(uniform) - posed.minimum.value, 0.03, level=0.999)
-    found = linear_rashomon_ratio(posed, 0.03, level=0.999, random_state=1)
+    plain = rashomon_ratio(posed.value(uniform) - posed.minimum.value, 0.03, confidence=0.999)
+    found = linear_rashomon_ratio(posed, 0.03, confidence=0.999, random_state=1)
     assert plain.log_low <= found.log_high and found.log_low <= plain.log_high
 
 
@@ -71,7 +71,7 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     posed = problem(2, radius=6.0)
     exact = linear_rashomon_ratio(posed, 0.02, n_draws=40_000, random_state=0).log_value
     runs = [
-        linear_rashomon_ratio(posed, 0.02, n_draws=200, level=0.9, random_state=seed)
+        linear_rashomon_ratio(posed, 0.02, n_draws=200, confidence=0.9, random_state=seed)
         for seed in range(100)
     ]
     covered = sum(run.log_low <= exact <= run.log_high for run in runs)
@@ -82,7 +82,7 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
 
 def test_clopper_and_pearson_by_hand() -> None:
     """The ends are where the tails of the binomial law are half of what may be missed."""
-    found = rashomon_ratio([0.0] * 3 + [1.0] * 17, psi=0.5, level=0.9)
+    found = rashomon_ratio([0.0] * 3 + [1.0] * 17, psi=0.5, confidence=0.9)
     low, high = found.interval
 
     def tail(p: float, counts: range) -> float:
@@ -109,7 +109,7 @@ def on_an_intersection() -> Problem:
         (lambda: rashomon_ratio([], 0.1), "at least one"),
         (lambda: rashomon_ratio([math.nan], 0.1), "excess holds NaN"),
         (lambda: rashomon_ratio([0.1], -1), "psi must be finite and >= 0, got -1"),
-        (lambda: rashomon_ratio([0.1], 1, level=0), r"level must be in \(0, 1\)"),
+        (lambda: rashomon_ratio([0.1], 1, confidence=0), r"confidence must be in \(0, 1\)"),
         (lambda: linear_rashomon_ratio(problem(1), 0.0), "psi must be > 0"),
         (lambda: linear_rashomon_ratio(problem(1), 0.1, n_draws=0), "n_draws >= 1"),
         (lambda: linear_rashomon_ratio(on_an_intersection(), 0.1), "the volume of"),

@@ -113,7 +113,7 @@ def test_exact_draws_stay_exact_under_any_step(step_size):
     assert state.losses == pytest.approx(target.problem.value(moved))
 
 
-def test_the_step_is_fitted_in_the_warm_up_and_then_left_alone(monkeypatch):
+def test_the_step_is_fitted_in_the_burn_in_and_then_left_alone(monkeypatch):
     sizes, honest = [], Kernel.step
 
     def spy(self, state, step_size, rng):
@@ -122,7 +122,7 @@ def test_the_step_is_fitted_in_the_warm_up_and_then_left_alone(monkeypatch):
 
     monkeypatch.setattr(Kernel, "step", spy)
     target = GibbsTarget(small_problem(2), 120.0, 0.0)
-    sampler = MalaSampler(n_chains=50, warm_up=80, thin=5)
+    sampler = MalaSampler(n_chains=50, burn_in=80, thin=5)
     collect(sampler, target, 500, np.random.default_rng(0))
     assert len(set(sizes[:80])) > 70
     assert len(set(sizes[80:])) == 1
@@ -148,7 +148,7 @@ def test_the_drift_is_the_gradient_of_the_energy():
 
 def test_every_state_lies_in_the_domain_and_warming_up_yields_empty_batches():
     target = GibbsTarget(small_problem(5, radius=1.0, scale=4.0), 50.0, 0.01)
-    batches = MalaSampler(n_chains=30, warm_up=40).batches(target, np.random.default_rng(0))
+    batches = MalaSampler(n_chains=30, burn_in=40).batches(target, np.random.default_rng(0))
     assert [next(batches).theta.shape for _ in range(5)] == [(5, 0)] * 5
     for _ in range(20):
         batch = next(batches)

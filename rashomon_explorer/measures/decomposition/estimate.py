@@ -41,7 +41,7 @@ class Estimate:
 def jackknife(
     replicates: FloatArray,
     drawn: Mask,
-    level: float,
+    confidence: float,
     freedom: float,
     *,
     skewed: bool = False,
@@ -67,14 +67,14 @@ def jackknife(
     spread = sum(float(variance(replicates[1:][of])) for of in (drawn, ~drawn))
     if math.isnan(value) or math.isnan(spread) or freedom < 1:
         return Estimate(value, -math.inf, math.inf)
-    t, error = float(stdtrit(freedom, 0.5 + level / 2)), math.sqrt(spread)
+    t, error = float(stdtrit(freedom, 0.5 + confidence / 2)), math.sqrt(spread)
     third = sum(_third_moment(replicates[1:][of]) for of in (drawn, ~drawn))
     tilt = third / (6 * error**3) * (1 + 2 * t**2) if skewed and error else 0.0
     shift = min(max(tilt, -t / 2), t / 2)
     return Estimate(value, value + (shift - t) * error, value + (shift + t) * error)
 
 
-def hit_interval(hits: int, n_draws: int, level: float) -> Estimate:
+def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
     """Share of independent draws that hit, with the interval of Clopper and Pearson (1934).
 
     Examples
@@ -82,7 +82,7 @@ def hit_interval(hits: int, n_draws: int, level: float) -> Estimate:
     >>> print(hit_interval(100, 100, 0.95))
     1 [0.964, 1]
     """
-    failure = (1 - level) / 2
+    failure = (1 - confidence) / 2
     low = 1 - float(upper_bound(n_draws - hits, n_draws, failure))
     return Estimate(hits / n_draws, low, float(upper_bound(hits, n_draws, failure)))
 

@@ -21,7 +21,7 @@ ASSUMED = "the draws are taken to be independent and those inside uniform on the
 
 
 @dataclass(frozen=True)
-class Given:
+class Inputs:
     """Draws and reference models on the same rows, ready to be compared."""
 
     values: Any  # prepared labels or scores of the draws, then of the reference
@@ -41,7 +41,7 @@ def given(
     inside: ArrayLike | None,
     reference: Any,
     reference_chains: int | None,
-) -> Given:
+) -> Inputs:
     """Check and prepare the arguments of :func:`width_or_noise`."""
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
@@ -61,7 +61,7 @@ def _of_set(
     measure: PairMeasure,
     reference: Any,
     reference_chains: int | None,
-) -> Given:
+) -> Inputs:
     hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     values = _values(drawn, X, measure)
     others, chains = values[:0], np.zeros(0, dtype=int)
@@ -73,7 +73,7 @@ def _of_set(
     uniform = bool(known.uniform_on)
     _refuse_unknown_width(hit, len(others), uniform)
     every = np.concatenate([values, others]) if len(others) else values
-    return Given(
+    return Inputs(
         values=measure.prepare(every),
         inside=hit,
         chains=chains,
@@ -92,7 +92,7 @@ def _of_arrays(
     inside: ArrayLike | None,
     reference: Any,
     reference_chains: int | None,
-) -> Given:
+) -> Inputs:
     if X is not None:
         raise ValueError("X is for sets: arrays of labels or scores are for their own rows")
     values = _array(models, "models", measure)
@@ -111,7 +111,7 @@ def _of_arrays(
     _refuse_unknown_width(hit, len(others), uniform=True)
     every = np.concatenate([values, others]) if len(others) else values
     chains = _chains(len(others), reference_chains, len(others))
-    return Given(
+    return Inputs(
         values=measure.prepare(every),
         inside=hit,
         chains=chains,

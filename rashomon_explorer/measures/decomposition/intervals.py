@@ -34,7 +34,7 @@ def split_of(
     *,
     uniform: bool,
     most: float,
-    level: float,
+    confidence: float,
     least_hit_rate: float = 0.0,
 ) -> Split:
     """Estimates of a mixture.
@@ -53,9 +53,9 @@ def split_of(
     freedom = wide - 1 if wide >= FEW else 0
 
     def interval(
-        replicates: FloatArray, freedom: float, level: float = level, skewed: bool = True
+        replicates: FloatArray, freedom: float, confidence: float = confidence, skewed: bool = True
     ) -> Estimate:
-        return jackknife(replicates, layout.drawn, level, freedom, skewed=skewed)
+        return jackknife(replicates, layout.drawn, confidence, freedom, skewed=skewed)
 
     # The misses decide how far the total's law is from normal: they are what it is skewed by.
     total = interval(mixture.total, max(missed, FEW) - 1)
@@ -66,7 +66,7 @@ def split_of(
         # A ratio's tail is held in by its denominator.
         share = interval(_over(noise, mixture.total), common, skewed=False)
     else:
-        half = 0.5 + level / 2  # two statements, each wrong half as often
+        half = 0.5 + confidence / 2  # two statements, each wrong half as often
         outer = interval(mixture.width, freedom, half).clipped(0, most)
         inner, apart = outer, Estimate(0.0, 0.0, 0.0)
         if not uniform:
@@ -84,9 +84,9 @@ def split_of(
     )
 
 
-def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, level: float) -> float:
+def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, confidence: float) -> float:
     """Largest chance that it leaves open for a pair of draws to have one outside, 1 − h²."""
-    hits = hit_interval(int(layout.hit.sum()), int(layout.drawn.sum()), level)
+    hits = hit_interval(int(layout.hit.sum()), int(layout.drawn.sum()), confidence)
     return 1 - max(hits.low, least_hit_rate) ** 2
 
 

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
-from rashomon_explorer.measures.decomposition.inputs import Given, given
+from rashomon_explorer.measures.decomposition.inputs import Inputs, given
 from rashomon_explorer.measures.decomposition.intervals import FEW
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import Mixture
@@ -30,7 +30,7 @@ def width_or_noise_by_person(
     reference: Any = None,
     reference_chains: int | None = None,
     inside: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Split every person's measure as :func:`width_or_noise` splits its mean.
 
@@ -40,7 +40,7 @@ def width_or_noise_by_person(
     ----------
     models, X, measure, reference, reference_chains, inside
         As for :func:`width_or_noise`.
-    level : float, default=0.95
+    confidence : float, default=0.95
         Of each verdict by itself: of many persons about whom it could go either way, one in
         twenty is told wrongly.
 
@@ -67,7 +67,7 @@ def width_or_noise_by_person(
     >>> table["verdict"].tolist()
     ['nobody differs', 'the set', 'the mechanism']
     """
-    check_inner_share(level=level)
+    check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     layout = Layout.of(found.inside, found.chains)
@@ -75,7 +75,7 @@ def width_or_noise_by_person(
     parts = []
     for start in range(0, found.values.shape[1], step):
         rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
-        parts.append(_table(found, rows, level))
+        parts.append(_table(found, rows, confidence))
     table = pd.concat(parts, ignore_index=True)
     if isinstance(X, pd.DataFrame):
         table.index = X.index
@@ -127,11 +127,11 @@ class RowUnits:
         return result
 
 
-def _table(found: Given, rows: RowUnits, level: float) -> pd.DataFrame:
+def _table(found: Inputs, rows: RowUnits, confidence: float) -> pd.DataFrame:
     mixture = Mixture.of(rows, found.uniform)
     total, width = mixture.total, mixture.width
     contrast = width - total / 2
-    value, half = contrast[0], _half_width(found, rows.layout, contrast, level)
+    value, half = contrast[0], _half_width(found, rows.layout, contrast, confidence)
     differ = total[0] > 0
     verdict = np.select(
         [~differ, value > half, value < -half], [VERDICTS[3], *VERDICTS[:2]], VERDICTS[2]
@@ -149,14 +149,16 @@ def _table(found: Given, rows: RowUnits, level: float) -> pd.DataFrame:
     )
 
 
-def _half_width(found: Given, layout: Layout, contrast: FloatArray, level: float) -> FloatArray:
+def _half_width(
+    found: Inputs, layout: Layout, contrast: FloatArray, confidence: float
+) -> FloatArray:
     """Half of each row's interval; with few draws outside, wider by all that they may hide."""
     wide = len(found.chains) + (int(found.inside.sum()) if found.uniform else 0)
     if wide < FEW:
         return np.full(contrast.shape[1], np.inf)
     missed = int(layout.missed.sum())
     few = missed < FEW
-    chance = 0.5 + level / 2 if few else level
+    chance = 0.5 + confidence / 2 if few else confidence
     freedom = wide - 1 if few else min(missed, wide) - 1
     drawn = layout.drawn
     deviation = np.sqrt(variance(contrast[1:][drawn]) + variance(contrast[1:][~drawn]))

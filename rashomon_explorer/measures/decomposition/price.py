@@ -31,7 +31,7 @@ def noise_against_price(
     *,
     measure: str = "disagreement",
     reference: Any = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Width and noise that as many draws would show at larger budgets, without drawing them.
 
@@ -53,7 +53,7 @@ def noise_against_price(
     measure : {"disagreement", "score_variance"}, default="disagreement"
     reference : RashomonSet, optional
         As for :func:`width_or_noise`.
-    level : float, default=0.95
+    confidence : float, default=0.95
 
     Returns
     -------
@@ -79,7 +79,7 @@ def noise_against_price(
     >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
     ([0.66, 0.77, 1.0], 0.0)
     """
-    check_inner_share(level=level)
+    check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     _check_models(models)
     found = given(models, X, pair_measure, None, reference, None)
@@ -95,7 +95,7 @@ def noise_against_price(
             replace(found, least_hit_rate=proved),
             weighted,
             Mixture.of(weighted, found.uniform),
-            level,
+            confidence,
         )
         worth = _worth(weighted.layout)
         rows.append({"epsilon": price, "beta": eta / plan.oscillation, **worth, **flat(split)})

@@ -22,7 +22,7 @@ class WidthOrNoise:
     ----------
     measure : str
         Key of the measure.
-    level : float
+    confidence : float
         Of each interval by itself.
     total : Estimate
         The measure of the law that the draws come from.
@@ -59,7 +59,7 @@ class WidthOrNoise:
     view: ClassVar[str] = CURATOR
 
     measure: str
-    level: float
+    confidence: float
     total: Estimate
     width: Estimate
     noise: Estimate

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
-from rashomon_explorer.measures.decomposition.inputs import Given, given
+from rashomon_explorer.measures.decomposition.inputs import Inputs, given
 from rashomon_explorer.measures.decomposition.intervals import Split, split_of
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import PAIRS, Mixture
@@ -29,7 +29,7 @@ def width_or_noise(
     reference_chains: int | None = None,
     inside: ArrayLike | None = None,
     groups: ArrayLike | pd.Series | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> WidthOrNoise:
     """Split a measure of private draws into the set's own width and the mechanism's noise.
 
@@ -68,7 +68,7 @@ def width_or_noise(
         For arrays: which draws lie in the Rashomon set.
     groups : array-like of shape (n_rows,), optional
         Group of each row, for a split of each group's.
-    level : float, default=0.95
+    confidence : float, default=0.95
         Of each interval.
 
     Raises
@@ -88,23 +88,23 @@ def width_or_noise(
     >>> found.parts["pairs"].round(3).tolist()
     [0.441, 0.452, 0.107]
     """
-    check_inner_share(level=level)
+    check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)
     mixture = Mixture.of(units, found.uniform)
-    split = estimates(found, units, mixture, level)
+    split = estimates(found, units, mixture, confidence)
     hits, n_draws = int(found.inside.sum()), len(found.inside)
     return WidthOrNoise(
         measure=measure,
-        level=level,
+        confidence=confidence,
         total=split.total,
         width=split.width,
         noise=split.noise,
         share_of_noise=split.share_of_noise,
-        hit_rate=hit_interval(hits, n_draws, level),
+        hit_rate=hit_interval(hits, n_draws, confidence),
         parts=_parts(mixture),
-        groups=None if groups is None else _by_group(found, pair_measure, groups, level),
+        groups=None if groups is None else _by_group(found, pair_measure, groups, confidence),
         n_draws=n_draws,
         n_hits=hits,
         n_reference=len(found.chains),
@@ -114,20 +114,20 @@ def width_or_noise(
     )
 
 
-def units_of(found: Given, measure: PairMeasure, rows: Mask | None = None) -> Units:
+def units_of(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
     """Units of some rows, or all."""
     values = found.values if rows is None else found.values[:, rows]
     return Units.of(measure.matrix(values), Layout.of(found.inside, found.chains))
 
 
-def estimates(found: Given, units: Units, mixture: Mixture, level: float) -> Split:
+def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> Split:
     """Estimates of a mixture of what was given."""
     return split_of(
         units,
         mixture,
         uniform=found.uniform,
         most=found.most,
-        level=level,
+        confidence=confidence,
         least_hit_rate=found.least_hit_rate,
     )
 
@@ -157,7 +157,7 @@ def _parts(mixture: Mixture) -> pd.DataFrame:
 
 
 def _by_group(
-    found: Given, measure: PairMeasure, groups: ArrayLike | pd.Series, level: float
+    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series, confidence: float
 ) -> pd.DataFrame:
     masks = group_masks(groups, found.values.shape[1])
     table: dict[Any, dict[str, float]] = {}
@@ -165,7 +165,7 @@ def _by_group(
         table[name] = {"rows": int(mask.sum())}
         if mask.any():
             units = units_of(found, measure, mask)
-            split = estimates(found, units, Mixture.of(units, found.uniform), level)
+            split = estimates(found, units, Mixture.of(units, found.uniform), confidence)
             table[name].update(flat(split))
     frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
     frame.index.name = "group"

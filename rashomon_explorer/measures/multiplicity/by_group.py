@@ -12,7 +12,7 @@ from rashomon_explorer.array_types import Mask
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.groups import group_masks
 from rashomon_explorer.measures.multiplicity.catalogue import Measure, get_measure, refuse_options
-from rashomon_explorer.measures.nested import along
+from rashomon_explorer.measures.nested import evaluate_nested
 
 
 def by_group(
@@ -91,7 +91,7 @@ def measure_rows(
     array = part.codes if isinstance(part, Labels) else part
     chosen = options if rows is None else _of_rows(options, rows)
     make = partial(measure.tally, part, **chosen)
-    result = along(array, make, sizes, order)
+    result = evaluate_nested(array, make, sizes, order)
     return float(result[0]) if sizes is None else result
 
 

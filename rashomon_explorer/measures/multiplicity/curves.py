@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.catalogue import get_measure, refuse_options
-from rashomon_explorer.measures.nested import along
+from rashomon_explorer.measures.nested import evaluate_nested
 
 
 def multiplicity_curve(
@@ -71,7 +71,7 @@ def multiplicity_curve(
     prepared = found.prepare(values)
     array = prepared.codes if isinstance(prepared, Labels) else prepared
     order, sizes = nest(excess, thresholds, len(array))
-    return along(array, partial(found.tally, prepared, **options), sizes, order)
+    return evaluate_nested(array, partial(found.tally, prepared, **options), sizes, order)
 
 
 def nest(

@@ -17,7 +17,7 @@ from rashomon_explorer.measures.multiplicity.tallies import (
     MostDiffer,
     Votes,
 )
-from rashomon_explorer.measures.nested import MakeTally, along, blocks
+from rashomon_explorer.measures.nested import MakeTally, blocks, evaluate_nested
 
 
 def ambiguity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
@@ -231,4 +231,4 @@ def disagreement_tally(labels: Labels) -> Votes:
 
 def _once(labels: Labels, make: Any) -> float:
     tally: MakeTally = partial(make, labels)
-    return float(along(labels.codes, tally)[0])
+    return float(evaluate_nested(labels.codes, tally)[0])

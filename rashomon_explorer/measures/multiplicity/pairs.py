@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.measures.encoding import Bytes, Labels
-from rashomon_explorer.measures.nested import along, blocks
+from rashomon_explorer.measures.nested import blocks, evaluate_nested
 
 _WORDS = 128  # of 64 rows each, compared before the next: models side by side stay in the cache
 _THREADS = 2
@@ -44,7 +44,7 @@ def cohen_kappa(labels: ArrayLike) -> float:
     0.5
     """
     coded = Labels.of(labels)
-    return float(along(coded.codes, partial(pair_tally, coded, "kappa"))[0])
+    return float(evaluate_nested(coded.codes, partial(pair_tally, coded, "kappa"))[0])
 
 
 def pair_tally(labels: Labels, statistic: str) -> "Pairs":

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.multiplicity.tallies import Votes
-from rashomon_explorer.measures.nested import along
+from rashomon_explorer.measures.nested import evaluate_nested
 from rashomon_explorer.validation import check_count
 
 
@@ -36,7 +36,7 @@ def pattern_count(labels: ArrayLike) -> int:
     2
     """
     coded = Labels.of(labels)
-    return int(along(coded.codes, partial(count_tally, coded))[0])
+    return int(evaluate_nested(coded.codes, partial(count_tally, coded))[0])
 
 
 def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
@@ -138,7 +138,7 @@ def pattern_diversity(labels: ArrayLike) -> float:
     0.25
     """
     coded = Labels.of(labels)
-    return float(along(coded.codes, partial(diversity_tally, coded))[0])
+    return float(evaluate_nested(coded.codes, partial(diversity_tally, coded))[0])
 
 
 class Patterns:

@@ -27,7 +27,7 @@ class Ratio:
     ----------
     log_value, log_low, log_high : float
         Natural logarithms of the estimate and of the ends of the interval.
-    level : float
+    confidence : float
         Chance, over the draws, that the interval holds the ratio: at least this.
     n_draws, hits : int
         Independent uniform points, and how many of them lay in the set.
@@ -41,7 +41,7 @@ class Ratio:
     log_value: float
     log_low: float
     log_high: float
-    level: float
+    confidence: float
     n_draws: int
     hits: int
 
@@ -56,7 +56,7 @@ class Ratio:
         return math.exp(self.log_low), math.exp(self.log_high)
 
 
-def rashomon_ratio(excess: ArrayLike, psi: float, *, level: float = 0.95) -> Ratio:
+def rashomon_ratio(excess: ArrayLike, psi: float, *, confidence: float = 0.95) -> Ratio:
     """Share of models, drawn uniformly from the whole class, that lie in the Rashomon set.
 
     The Rashomon ratio vol(R)/vol(F) (Semenova, Rudin and Parr, FAccT 2022) by plain rejection,
@@ -71,7 +71,7 @@ def rashomon_ratio(excess: ArrayLike, psi: float, *, level: float = 0.95) -> Rat
         set, which lie in it by design.
     psi : float
         Rashomon threshold, ≥ 0.
-    level : float, default=0.95
+    confidence : float, default=0.95
 
     Raises
     ------
@@ -89,8 +89,8 @@ def rashomon_ratio(excess: ArrayLike, psi: float, *, level: float = 0.95) -> Rat
         raise ValueError(f"excess must have shape (n_draws,), at least one, got {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError("excess holds NaN or infinity")
-    _check(psi, level)
-    return _from_hits(int((values <= psi).sum()), len(values), 0.0, level)
+    _check(psi, confidence)
+    return _from_hits(int((values <= psi).sum()), len(values), 0.0, confidence)
 
 
 def linear_rashomon_ratio(
@@ -98,7 +98,7 @@ def linear_rashomon_ratio(
     psi: float,
     *,
     n_draws: int = 10_000,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Ratio:
     """Volume of a convex problem's Rashomon set over its domain's.  Curator: reads private rows.
@@ -120,7 +120,7 @@ def linear_rashomon_ratio(
     psi : float
         Rashomon threshold, > 0.
     n_draws : int, default=10_000
-    level : float, default=0.95
+    confidence : float, default=0.95
     random_state : int, RandomState instance or None, default=None
 
     Raises
@@ -137,7 +137,7 @@ def linear_rashomon_ratio(
     >>> found.interval[0] < 0.1307 < found.interval[1]
     True
     """
-    _check(psi, level)
+    _check(psi, confidence)
     if psi == 0 or n_draws < 1:
         raise ValueError(f"psi must be > 0 and n_draws >= 1, got {psi!r} and {n_draws!r}")
     if hasattr(problem.domain, "body"):
@@ -150,7 +150,7 @@ def linear_rashomon_ratio(
     log_share = _log_ellipsoid(envelope, radius, problem.p)
     log_share -= problem.domain.log_volume_bound(problem.p)
     hits = _hits(problem, envelope, radius, psi, n_draws, random_state)
-    return _from_hits(hits, n_draws, log_share, level)
+    return _from_hits(hits, n_draws, log_share, confidence)
 
 
 def _hits(
@@ -187,14 +187,14 @@ def _log_ellipsoid(envelope: Envelope, radius: float, p: int) -> float:
     return ball + envelope.log_volume(envelope.least_pad)
 
 
-def _from_hits(hits: int, n_draws: int, log_share: float, level: float) -> Ratio:
-    tail = (1 - level) / 2
+def _from_hits(hits: int, n_draws: int, log_share: float, confidence: float) -> Ratio:
+    tail = (1 - confidence) / 2
     low = float(betaincinv(hits, n_draws - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, n_draws - hits, 1 - tail)) if hits < n_draws else 1.0
     logs = [math.log(x) + log_share if x else -math.inf for x in (hits / n_draws, low, high)]
-    return Ratio(logs[0], logs[1], min(logs[2], 0.0), level, n_draws, hits)
+    return Ratio(logs[0], logs[1], min(logs[2], 0.0), confidence, n_draws, hits)
 
 
-def _check(psi: float, level: float) -> None:
+def _check(psi: float, confidence: float) -> None:
     check_nonnegative(psi=psi)
-    check_inner_share(level=level)
+    check_inner_share(confidence=confidence)

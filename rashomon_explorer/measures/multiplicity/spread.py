@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.checks import as_probabilities, as_scores
-from rashomon_explorer.measures.nested import along, blocks
+from rashomon_explorer.measures.nested import blocks, evaluate_nested
 from rashomon_explorer.validation import check_nonnegative
 
 
@@ -38,7 +38,7 @@ def range_width(scores: ArrayLike) -> float:
     >>> round(range_width([[0.2, 0.9], [0.6, 0.8]]), 6)
     0.25
     """
-    return float(along(as_scores(scores), Range)[0])
+    return float(evaluate_nested(as_scores(scores), Range)[0])
 
 
 def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:

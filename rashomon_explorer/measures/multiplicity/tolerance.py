@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.checks import as_reference, as_scores
 from rashomon_explorer.measures.multiplicity.tallies import AnyDiffers, MeanDiffers, MostDiffer
-from rashomon_explorer.measures.nested import along
+from rashomon_explorer.measures.nested import evaluate_nested
 
 
 def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
@@ -46,7 +46,7 @@ def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
     """
     values = as_scores(scores)
     make = partial(delta_ambiguity_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(along(values, make)[0])
+    return float(evaluate_nested(values, make)[0])
 
 
 def delta_discrepancy(
@@ -81,7 +81,7 @@ def delta_discrepancy(
     """
     values = as_scores(scores)
     make = partial(delta_discrepancy_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(along(values, make)[0])
+    return float(evaluate_nested(values, make)[0])
 
 
 def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
@@ -113,7 +113,7 @@ def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
     """
     values = as_scores(scores)
     make = partial(delta_obscurity_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(along(values, make)[0])
+    return float(evaluate_nested(values, make)[0])
 
 
 def delta_ambiguity_tally(

@@ -38,4 +38,4 @@ def _estimates(found: WidthOrNoise) -> pd.DataFrame:
     every = [getattr(found, name) for name in _PARTS]
     ends = {end: [getattr(one, end) for one in every] for end in ("value", "low", "high")}
     names = [name.replace("_", " ") for name in _PARTS]
-    return pd.DataFrame(ends, index=pd.Index(names, name=f"{found.level:.0%} intervals"))
+    return pd.DataFrame(ends, index=pd.Index(names, name=f"{found.confidence:.0%} intervals"))
