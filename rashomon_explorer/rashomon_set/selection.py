@@ -17,7 +17,7 @@ from rashomon_explorer.rashomon_set.arrays import (
     places_of_key,
     places_of_mask,
 )
-from rashomon_explorer.rashomon_set.links import likeliest
+from rashomon_explorer.rashomon_set.likeness import DISTANCES, PATTERNS
 from rashomon_explorer.rashomon_set.saved import Saved
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.validation import check_nonnegative_or_infinite
@@ -163,8 +163,8 @@ class Selection(Saved, Shown):
         >>> bool((models.nearest(models.coef[3]).coef == models.coef[3]).all())
         True
         """
-        if metric not in _DISTANCES:
-            raise ValueError(f"metric must be one of {sorted(_DISTANCES)}, got {metric!r}")
+        if metric not in DISTANCES:
+            raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
         own: FloatArray = self.coef  # type: ignore[attr-defined]
         goal = np.asarray(coef, dtype=float)
         if goal.shape != own.shape[1:] or not np.isfinite(goal).all():
@@ -172,7 +172,7 @@ class Selection(Saved, Shown):
                 f"coef must hold {own.shape[1]} finite values, one for each parameter and the "
                 f"intercept too, got shape {goal.shape}"
             )
-        order = np.argsort(_DISTANCES[metric](own, goal), kind="stable")
+        order = np.argsort(DISTANCES[metric](own, goal), kind="stable")
         step = f"nearest to given coefficients ({metric})"
         return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
@@ -231,9 +231,9 @@ class Selection(Saved, Shown):
         ValueError
             If ``by`` is unknown, or rows are needed and not given.
         """
-        if by not in _PATTERNS:
-            raise ValueError(f"by must be one of {sorted(_PATTERNS)}, got {by!r}")
-        pattern = np.asarray(_PATTERNS[by](self, X)).reshape(self.n_draws, -1)
+        if by not in PATTERNS:
+            raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
+        pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
         _, first = np.unique(pattern, axis=0, return_index=True)
         without_rows = by == "coef" and reads_rows is None
         return self._chosen(
@@ -292,33 +292,3 @@ def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
         return no_guarantee(f"models were chosen ({rule}) in a way that may have read private rows")
     stated = f"models were chosen ({rule}) without regard to private rows"
     return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
-
-
-def _euclidean(coef: FloatArray, goal: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(coef - goal, axis=1))
-
-
-def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
-    if not goal.any():
-        raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
-    norms = np.linalg.norm(coef, axis=1) * np.linalg.norm(goal)
-    # A model of all zeros has no direction either, and is farthest from every one.
-    return 1 - np.divide(coef @ goal, norms, out=np.full(len(coef), -1.0), where=norms > 0)
-
-
-_DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "euclidean": _euclidean,
-    "cosine": _cosine,
-}
-
-
-def _predictions(models: Any, X: Any) -> NDArray[Any]:
-    scores = models.scores(X)
-    return likeliest(scores) if models.task == "classification" else scores
-
-
-_PATTERNS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
-    "predictions": _predictions,
-    "scores": lambda models, X: models.scores(X),
-    "coef": lambda models, X: models.coef,
-}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import Generic, TypeVar
 
-from rashomon_explorer.privacy.audit.exact import ExactAudit
+from rashomon_explorer.privacy.audit.exact_audit import ExactAudit
 from rashomon_explorer.validation import check_count
 
 Record = TypeVar("Record")

@@ -16,6 +16,8 @@ from rashomon_explorer.theory.theorems.common import (
 )
 from rashomon_explorer.validation import check_count, check_positive
 
+_FLAT = -1e-300  # l·log c above it: c is 1 for every purpose
+
 
 def cyclic_composition(
     *,
@@ -167,10 +169,7 @@ def cyclic_strongly_convex_renyi(
         contraction=contraction,
     )
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    c, l = contraction, batches_per_epoch  # noqa: E741
-    earlier = _earlier_epochs(c, l, epochs) * (1 + c ** (l * (epochs - 1)))
-    if earlier:
-        earlier /= c ** (l - 1)
+    earlier = _earlier_epochs_renyi(contraction, batches_per_epoch, epochs)
     return replace(
         zcdp(rho=moved**2 * (1 + earlier) / 2),
         theorem=f"Rényi bound beside {sharper.theorem}",
@@ -179,16 +178,28 @@ def cyclic_strongly_convex_renyi(
 
 
 def _earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2), by expm1 so that c → 1 gives no 0."""
-    if epochs == 1 or (c == 0 and l > 1):
-        return 0.0
-    if c == 0:
-        return 1.0
+    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2); for c → 1 its limit (E − 1)/l."""
+    if epochs == 1 or c == 0:
+        return float(epochs > 1 and l == 1)
     log = math.log(c)
-    if log > -1e-300 / l:
+    if log > _FLAT / l:
         return (epochs - 1) / l
-    weight = math.exp((2 * l - 2) * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
-    return weight * math.tanh(-l * (epochs - 1) * log / 2)
+    return _weight(log, l, 2 * l - 2) * math.tanh(-l * (epochs - 1) * log / 2)
+
+
+def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
+    """c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1))); for c → 1 its limit 2(E − 1)/l."""
+    if epochs == 1 or c == 0:
+        return float(epochs > 1 and l == 1)
+    log = math.log(c)
+    if log > _FLAT / l:
+        return 2 * (epochs - 1) / l
+    return _weight(log, l, l - 1) * -math.expm1(l * (epochs - 1) * log)
+
+
+def _weight(log: float, l: int, power: int) -> float:  # noqa: E741
+    """c^power (1 − c²)/(1 − c^l)² by expm1 of log c, so that c → 1 gives no 0."""
+    return math.exp(power * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
 
 
 def cyclic_convex(
