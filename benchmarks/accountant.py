@@ -13,8 +13,8 @@ from rashomon_explorer.privacy import (
     bounded_range,
     repeated_bounded_range,
 )
-from rashomon_explorer.privacy.ledger_schema import write_totals
-from rashomon_explorer.privacy.totals import Totals
+from rashomon_explorer.privacy.ledger.schema import write_totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, Subsampled
 
 ENTRIES = (100, 10_000)

@@ -27,7 +27,7 @@ from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
-from rashomon_explorer.privacy.same_table import recognise
+from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet

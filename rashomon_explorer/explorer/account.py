@@ -8,7 +8,7 @@ from pathlib import Path
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
-from rashomon_explorer.privacy.totals import ROUNDING, Totals
+from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.search import bisect
 
 _HALVINGS = 40

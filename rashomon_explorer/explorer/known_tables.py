@@ -4,8 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.privacy.same_table import warn_unkept
-from rashomon_explorer.privacy.table_registry import TableRegistry
+from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
 
 _UNKEPT = (OSError, sqlite3.Error)
 

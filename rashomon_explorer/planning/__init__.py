@@ -23,6 +23,8 @@ from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
 from rashomon_explorer.planning.pricing import affordable_eta
 
+_ROOMS = ("bounds", "certificates")
+
 __all__ = [
     "MECHANISMS",
     "Certificate",
@@ -48,3 +50,8 @@ __all__ = [
     "plan_path",
     "sharp_excess_bound",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names and rooms that are meant to be used."""
+    return [*__all__, *_ROOMS]

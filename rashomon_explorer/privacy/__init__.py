@@ -1,4 +1,4 @@
-"""Privacy as numbers: guarantees, plans, ledgers. Sees rows only to know a table again."""
+"""Privacy as numbers: guarantees, their sums, ledgers, audits; rows only to know a table again."""
 
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -9,7 +9,6 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
-from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.composition import (
     affordable_repeated_eta,
     compose,
@@ -20,6 +19,7 @@ from rashomon_explorer.privacy.composition import (
 )
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger import Ledger
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.notions import (
     approximate,
     bounded_range,
@@ -29,6 +29,8 @@ from rashomon_explorer.privacy.notions import (
     zcdp,
 )
 from rashomon_explorer.privacy.withheld import may_fail, withheld
+
+_ROOMS = ("composition", "ledger", "tradeoff")
 
 __all__ = [
     "BudgetExceededError",
@@ -58,3 +60,8 @@ __all__ = [
     "withheld",
     "zcdp",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names and rooms that are meant to be used."""
+    return [*__all__, *_ROOMS]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
 
 __all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "takes_delta"]
 

@@ -44,3 +44,8 @@ __all__ = [
     "plan_release",
     "release",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

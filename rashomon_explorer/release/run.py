@@ -17,7 +17,7 @@ from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
 from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
-from rashomon_explorer.privacy.same_table import recognise
+from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.release.budget import Budget, Priced, price

@@ -7,9 +7,9 @@ import pytest
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy import Ledger, approximate, bounded_range, gdp, pure, zcdp
-from rashomon_explorer.privacy.charge import LedgerEntry
-from rashomon_explorer.privacy.extending import rest_of
-from rashomon_explorer.privacy.totals import ExactSum, Totals
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry
+from rashomon_explorer.privacy.ledger.extending import rest_of
+from rashomon_explorer.privacy.ledger.totals import ExactSum, Totals
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from tests.exact.conftest import exactly
 

@@ -30,11 +30,11 @@ from rashomon_explorer.privacy import (
     approximate,
     bounded_range,
     compose,
-    ledger_file,
     no_guarantee,
     pure,
     zcdp,
 )
+from rashomon_explorer.privacy.ledger import file as ledger_file
 from tests.patience import LONG
 
 PRELUDE = """

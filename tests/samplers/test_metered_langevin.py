@@ -21,8 +21,8 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.charge import Charge, LedgerEntry
-from rashomon_explorer.privacy.extending import rest_of
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
+from rashomon_explorer.privacy.ledger.extending import rest_of
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers import LangevinSampler, MeteredLangevin

@@ -7,15 +7,14 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import LocalisationPlan, plan_iterated
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.localisation.one_draw import draw_near, if_drawn
+from rashomon_explorer.samplers.localisation.one_draw import OneModelSampler, draw_near
 
 
 @dataclass(frozen=True)
-class IteratedSampler:
+class IteratedSampler(OneModelSampler):
     """One model of low excess for strongly convex losses, at a pure price.
 
     Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
@@ -55,13 +54,7 @@ class IteratedSampler:
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> LocalisationPlan:
-        """Radii, temperatures, prices and bounds; only public constants are used.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or the ridge is not what the plan needs.
-        """
+        """Radii, temperatures, prices and bounds; only public constants are used."""
         return plan_iterated(
             problem.constants,
             problem.domain,
@@ -70,18 +63,8 @@ class IteratedSampler:
             n_stages=self.n_stages,
         )
 
-    def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model and all the draws on its way, if they are drawn."""
-        return if_drawn(self.plan(problem).guarantee)
-
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid; another one costs as much again.
-
-        Raises
-        ------
-        SamplerError
-            If rejection is hopeless or a minimum cannot be certified, which depends on the rows.
-        """
+        """One model (p,), rounded to the public grid."""
         theta = np.zeros(problem.p)
         for stage in self.plan(problem).stages:
             theta = draw_near(problem, theta, stage, self.sampler, rng)

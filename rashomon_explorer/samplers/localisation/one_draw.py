@@ -1,11 +1,13 @@
-"""One exact draw, of a target or of a stage of a plan."""
+"""Samplers of one model, and one exact draw, of a target or of a stage of a plan."""
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning.localisation import Stage
+from rashomon_explorer.planning.localisation import LocalisationPlan, Stage
+from rashomon_explorer.planning.regularising import RegularisedPlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.exact import ExactSampler
@@ -17,6 +19,27 @@ _IF_DRAWN = (
     "that a model was drawn is not counted: a sampler that gives up, or a minimum that rounding "
     "keeps from being certified, tells something of the rows"
 )
+
+
+class OneModelSampler(ABC):
+    """One model at a pure price; another one costs as much again.
+
+    ``plan`` uses public constants alone, and raises a ValueError where a number is out of range or
+    the ridge is not what it needs. ``draw`` reads rows: that it may raise a SamplerError, where
+    rejection is hopeless or a minimum cannot be certified, depends on them.
+    """
+
+    @abstractmethod
+    def plan(self, problem: Problem) -> LocalisationPlan | RegularisedPlan:
+        """Temperatures, prices and bounds."""
+
+    def certificate(self, problem: Problem) -> Guarantee:
+        """Pure DP of one model, and of all that is drawn on its way, if they are drawn."""
+        return if_drawn(self.plan(problem).guarantee)
+
+    @abstractmethod
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """One model (p,), rounded to the public grid."""
 
 
 def if_drawn(guarantee: Guarantee) -> Guarantee:

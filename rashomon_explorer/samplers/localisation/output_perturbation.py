@@ -11,17 +11,16 @@ from rashomon_explorer.planning.localisation import (
     plan_perturbed,
     solver_distance,
 )
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.local_problem import refined
-from rashomon_explorer.samplers.localisation.one_draw import draw_near, if_drawn
+from rashomon_explorer.samplers.localisation.one_draw import OneModelSampler, draw_near
 from rashomon_explorer.samplers.rejection.neighbourhood import settled
 
 
 @dataclass(frozen=True)
-class OutputPerturbationSampler:
+class OutputPerturbationSampler(OneModelSampler):
     """One model of low excess for strongly convex losses, at a pure price, in two steps.
 
     The minimiser of a strongly convex loss moves little between neighbours: noise hides it for ε/2,
@@ -56,30 +55,13 @@ class OutputPerturbationSampler:
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> LocalisationPlan:
-        """Noise, radius, temperature and bounds; only public constants are used.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or the ridge is not what the plan needs.
-        """
+        """Noise, radius, temperature and bounds; only public constants are used."""
         return plan_perturbed(
             problem.constants, problem.domain, epsilon=self.epsilon, failure=self.failure
         )
 
-    def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model and of the noisy minimiser on its way, if it is drawn."""
-        return if_drawn(self.plan(problem).guarantee)
-
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid; another one costs as much again.
-
-        Raises
-        ------
-        SamplerError
-            If rejection is hopeless, or the minimum cannot be certified as closely as the noise
-            allows for, which depends on the rows.
-        """
+        """One model (p,), rounded to the public grid."""
         plan = self.plan(problem)
         theta = self.noisy_minimiser(problem, plan, rng)
         return to_public_grid(draw_near(problem, theta, plan.stages[0], self.sampler, rng))

@@ -7,16 +7,15 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.regularising import RegularisedPlan, plan_regularised, with_ridge
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.exact import ExactSampler
-from rashomon_explorer.samplers.localisation.one_draw import first_draw, if_drawn
+from rashomon_explorer.samplers.localisation.one_draw import OneModelSampler, first_draw
 from rashomon_explorer.target import GibbsTarget
 
 
 @dataclass(frozen=True)
-class RegularisedSampler:
+class RegularisedSampler(OneModelSampler):
     """One model of low population risk for convex losses, at a pure price.
 
     An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
@@ -50,29 +49,13 @@ class RegularisedSampler:
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> RegularisedPlan:
-        """Ridge, temperature and bounds; only public constants are used.
-
-        Raises
-        ------
-        ValueError
-            If a number is out of range, or the ridge is not what the plan needs.
-        """
+        """Ridge, temperature and bounds; only public constants are used."""
         return plan_regularised(
             problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
         )
 
-    def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP, and bounded range, of one model, if it is drawn."""
-        return if_drawn(self.plan(problem).guarantee)
-
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid; another one costs as much again.
-
-        Raises
-        ------
-        SamplerError
-            If rejection is hopeless, which depends on the rows.
-        """
+        """One model (p,), rounded to the public grid."""
         plan = self.plan(problem)
         target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)
         return to_public_grid(first_draw(target, self.sampler, rng))

@@ -10,6 +10,13 @@ SOURCE = "of Bok, Su and Altschuler 2024"
 WHOLE_PATH = "every iterate may be shown"
 LAST_ONLY = "nothing but the last iterate is ever shown; the number of steps is settled beforehand"
 NO_JUMPS = "the gradient has no jumps, as a hard threshold's has"
+PROJECTED = "every loss is convex and smooth; every step is projected on the domain"
+IN_ORDER = "the order of the batches is fixed"
+
+
+def contracting(c: float) -> str:
+    """Assume what makes a step bring models closer by a factor c."""
+    return f"every loss is strongly convex and smooth, so that steps contract by c = {c:g}"
 
 
 def shift(*, sensitivity: float, batch_size: float, sigma: float) -> float:

@@ -6,10 +6,13 @@ from dataclasses import replace
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.theory.theorems.common import (
+    IN_ORDER,
     LAST_ONLY,
     NO_JUMPS,
+    PROJECTED,
     WHOLE_PATH,
     check_convex_step,
+    contracting,
     contraction_of,
     shift,
     state,
@@ -34,25 +37,10 @@ def cyclic_composition(
 
     Parameters
     ----------
-    sensitivity : float
-        L: largest distance of the gradients of two records (twice a Lipschitz constant).
-    batch_size : int
-        b.
-    sigma : float
-        σ, the deviation of the noise added to the batch's mean gradient.
-    epochs : int
-        E.
+    sensitivity, batch_size, sigma, epochs
+        As :mod:`rashomon_explorer.theory.theorems` says.
     batches_per_epoch : int, optional
         l, as the other two theorems need it; the price does not depend on it.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Examples
     --------
@@ -86,23 +74,10 @@ def cyclic_strongly_convex(
 
     Parameters
     ----------
-    sensitivity, batch_size, sigma, epochs
-        As in :func:`cyclic_composition`.
-    batches_per_epoch : int
-        l = n/b.
-    contraction : float, optional
-        c in [0, 1), by which a step without its noise brings models closer.
-    ridge, smoothness, step_size : float, optional
-        m, M and η < 2/M instead, for c = max{|1 − ηm|, |1 − ηM|}.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
+    sensitivity, batch_size, sigma, batches_per_epoch, epochs
+        As :mod:`rashomon_explorer.theory.theorems` says.
+    contraction, ridge, smoothness, step_size : float, optional
+        The first, or the other three.
 
     Examples
     --------
@@ -117,9 +92,7 @@ def cyclic_strongly_convex(
     )
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     mu = moved * math.sqrt(1 + _earlier_epochs(c, batches_per_epoch, epochs))
-    convex = f"every loss is strongly convex and smooth, so that steps contract by c = {c:g}"
-    order = "the order of the batches is fixed"
-    return state(mu, "Theorem 4.5", convex, order, NO_JUMPS, LAST_ONLY)
+    return state(mu, "Theorem 4.5", contracting(c), IN_ORDER, NO_JUMPS, LAST_ONLY)
 
 
 def cyclic_strongly_convex_renyi(
@@ -142,16 +115,7 @@ def cyclic_strongly_convex_renyi(
     Parameters
     ----------
     sensitivity, batch_size, sigma, batches_per_epoch, epochs, contraction
-        As in :func:`cyclic_strongly_convex`.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+        As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
@@ -220,23 +184,8 @@ def cyclic_convex(
 
     Parameters
     ----------
-    sensitivity, batch_size, sigma, batches_per_epoch, epochs
-        As in :func:`cyclic_strongly_convex`.
-    diameter : float
-        D, of the convex set that every step is projected on.
-    step_size : float
-        η ≤ 2/M.
-    smoothness : float
-        M.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
+    sensitivity, batch_size, sigma, batches_per_epoch, epochs, diameter, step_size, smoothness
+        As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
@@ -259,7 +208,5 @@ def cyclic_convex(
         )
     far = diameter / (step_size * sigma)
     earlier = (3 * moved * far + moved**2 * math.ceil(needed)) / batches_per_epoch
-    convex = "every loss is convex and smooth; every step is projected on the domain"
-    order = "the order of the batches is fixed"
     mu = math.sqrt(moved**2 + earlier)
-    return state(mu, "Theorem 4.6", convex, order, NO_JUMPS, LAST_ONLY)
+    return state(mu, "Theorem 4.6", PROJECTED, IN_ORDER, NO_JUMPS, LAST_ONLY)

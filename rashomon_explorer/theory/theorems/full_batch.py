@@ -7,8 +7,10 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.theory.theorems.common import (
     LAST_ONLY,
     NO_JUMPS,
+    PROJECTED,
     WHOLE_PATH,
     check_convex_step,
+    contracting,
     contraction_of,
     shift,
     state,
@@ -23,23 +25,8 @@ def gd_composition(*, sensitivity: float, n: int, sigma: float, steps: int) -> G
 
     Parameters
     ----------
-    sensitivity : float
-        L: largest distance of the gradients of two records (twice a Lipschitz constant).
-    n : int
-        Rows.
-    sigma : float
-        σ, the deviation of the noise added to the mean gradient.
-    steps : int
-        t.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    sensitivity, n, sigma, steps
+        As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
@@ -72,20 +59,9 @@ def gd_strongly_convex(
     Parameters
     ----------
     sensitivity, n, sigma, steps
-        As in :func:`gd_composition`.
-    contraction : float, optional
-        c in [0, 1), by which a step without its noise brings models closer.
-    ridge, smoothness, step_size : float, optional
-        m, M and η < 2/M instead, for c = max{|1 − ηm|, |1 − ηM|}.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
+        As :mod:`rashomon_explorer.theory.theorems` says.
+    contraction, ridge, smoothness, step_size : float, optional
+        The first, or the other three.
 
     Examples
     --------
@@ -101,8 +77,7 @@ def gd_strongly_convex(
     last = last_iterate_guarantee(
         beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=steps, contraction=c
     )
-    convex = f"every loss is strongly convex and smooth, so that steps contract by c = {c:g}"
-    return state(last.mu, "Theorem 4.2", convex, NO_JUMPS, LAST_ONLY)
+    return state(last.mu, "Theorem 4.2", contracting(c), NO_JUMPS, LAST_ONLY)
 
 
 def gd_convex(
@@ -122,23 +97,8 @@ def gd_convex(
 
     Parameters
     ----------
-    sensitivity, n, sigma, steps
-        As in :func:`gd_composition`.
-    diameter : float
-        D, of the convex set that every step is projected on.
-    step_size : float
-        η ≤ 2/M.
-    smoothness : float
-        M.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
+    sensitivity, n, sigma, steps, diameter, step_size, smoothness
+        As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
@@ -160,5 +120,4 @@ def gd_convex(
         )
     far = diameter / (step_size * sigma)
     mu = math.sqrt(3 * moved * far + moved**2 * math.ceil(needed))
-    convex = "every loss is convex and smooth; every step is projected on the domain"
-    return state(mu, "Theorem 4.3", convex, NO_JUMPS, LAST_ONLY)
+    return state(mu, "Theorem 4.3", PROJECTED, NO_JUMPS, LAST_ONLY)

@@ -11,9 +11,11 @@ from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, c
 from rashomon_explorer.theory.theorems.common import (
     LAST_ONLY,
     NO_JUMPS,
+    PROJECTED,
     WHOLE_PATH,
     check_batch,
     check_convex_step,
+    contracting,
     contraction_of,
     shift,
     state,
@@ -34,23 +36,8 @@ def sgd_composition(
 
     Parameters
     ----------
-    sensitivity : float
-        L: largest distance of the gradients of two records (twice a Lipschitz constant).
-    n, batch_size : int
-        Rows, and b of them in a batch.
-    sigma : float
-        σ, the deviation of the noise added to the batch's mean gradient.
-    steps : int
-        t.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    sensitivity, n, batch_size, sigma, steps
+        As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
@@ -90,22 +77,11 @@ def sgd_strongly_convex(
     Parameters
     ----------
     sensitivity, n, batch_size, sigma, steps
-        As in :func:`sgd_composition`; t ≥ 2.
-    contraction : float, optional
-        c in [0, 1), by which a step without its noise brings models closer.
-    ridge, smoothness, step_size : float, optional
-        m, M and η < 2/M instead, for c = max{|1 − ηm|, |1 − ηM|}.
+        As :mod:`rashomon_explorer.theory.theorems` says.
+    contraction, ridge, smoothness, step_size : float, optional
+        The first, or the other three.
     tau : int, optional
-        τ; by default the best found.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
+        τ, from 1 to t − 1, so that t ≥ 2; by default the best found.
 
     Examples
     --------
@@ -132,10 +108,9 @@ def sgd_strongly_convex(
         return start(last) ** 2 + _limit(wide, rate) + last * _limit(2 * moved, rate)
 
     last = _last_steps(approximate, steps, tau)
-    convex = f"every loss is strongly convex and smooth, so that steps contract by c = {c:g}"
     sampled = [(wide, 1), (2 * moved, last)]
     theorem = f"Theorem 4.9 (τ = t - {last})"
-    return _state(sampled, start(last), rate, theorem, convex, NO_JUMPS, LAST_ONLY)
+    return _state(sampled, start(last), rate, theorem, contracting(c), NO_JUMPS, LAST_ONLY)
 
 
 def sgd_convex(
@@ -157,25 +132,10 @@ def sgd_convex(
 
     Parameters
     ----------
-    sensitivity, n, batch_size, sigma, steps
-        As in :func:`sgd_composition`.
-    diameter : float
-        D, of the convex set that every step is projected on.
-    step_size : float
-        η ≤ 2/M.
-    smoothness : float
-        M.
+    sensitivity, n, batch_size, sigma, steps, diameter, step_size, smoothness
+        As :mod:`rashomon_explorer.theory.theorems` says.
     tau : int, optional
         τ; by default the best found.
-
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
 
     Examples
     --------
@@ -199,9 +159,8 @@ def sgd_convex(
         return start(last) ** 2 + last * _limit(wide, rate)
 
     last = _last_steps(approximate, steps, tau, least_tau=0)
-    convex = "every loss is convex and smooth; every step is projected on the domain"
     theorem = f"Theorem 4.10 (τ = t - {last})"
-    return _state([(wide, last)], start(last), rate, theorem, convex, NO_JUMPS, LAST_ONLY)
+    return _state([(wide, last)], start(last), rate, theorem, PROJECTED, NO_JUMPS, LAST_ONLY)
 
 
 def _state(

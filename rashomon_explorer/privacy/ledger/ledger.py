@@ -1,6 +1,5 @@
 """What has been spent on a data set: a file that is written before any row is read."""
 
-import json
 import math
 import os
 import sqlite3
@@ -9,38 +8,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
-from rashomon_explorer.privacy.charge import EXTENDS, Charge, LedgerEntry
-from rashomon_explorer.privacy.coverage import check_covered
-from rashomon_explorer.privacy.extending import check_extendable, rest_of
+from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.label import price_of
-from rashomon_explorer.privacy.ledger_file import (
+from rashomon_explorer.privacy.ledger.budget import (
+    Budget,
+    checked_budget,
+    delta_of,
+    facts_of,
+    refuse_past,
+    set_once,
+    within,
+)
+from rashomon_explorer.privacy.ledger.charge import EXTENDS, Charge, LedgerEntry
+from rashomon_explorer.privacy.ledger.coverage import check_covered
+from rashomon_explorer.privacy.ledger.exported import as_text
+from rashomon_explorer.privacy.ledger.extending import check_extendable, rest_of
+from rashomon_explorer.privacy.ledger.file import (
     bring_up_to_date,
     check_same,
     create_file,
     reading,
     writing,
 )
-from rashomon_explorer.privacy.ledger_rows import (
+from rashomon_explorer.privacy.ledger.rows import (
+    checked_totals,
     find_entry,
     insert_charge,
     mark,
     read_entries,
-    sum_entries,
 )
-from rashomon_explorer.privacy.ledger_schema import (
-    SCHEMA_VERSION,
-    read_budget,
-    read_totals,
-    write_budget,
-)
-from rashomon_explorer.privacy.totals import ROUNDING, Totals, takes_delta
-from rashomon_explorer.rounding import left_text, rounded_up
+from rashomon_explorer.privacy.ledger.schema import read_budget, read_totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
-
-Budget = tuple[float, float]
 
 
 class Ledger(Shown):
@@ -107,7 +106,7 @@ class Ledger(Shown):
         ValueError
             If the budget is out of range, or only half of it is given.
         """
-        budget = _checked_budget(epsilon, delta)
+        budget = checked_budget(epsilon, delta)
         path = Path(path).absolute()
         create_file(path, budget)
         return cls(path)
@@ -157,10 +156,10 @@ class Ledger(Shown):
         ValueError
             If the budget is out of range.
         """
-        budget = _checked_budget(epsilon, delta)
+        budget = checked_budget(epsilon, delta)
         assert budget is not None
         with self._writing() as connection:
-            _set_budget(connection, budget, self.path)
+            set_once(connection, budget, self.path)
 
     @property
     def budget(self) -> Budget | None:
@@ -185,13 +184,9 @@ class Ledger(Shown):
         ----------
         delta : float, optional
             δ at which to compose; by default the budget's, or 0 without a budget.
-
-        Returns
-        -------
-        float
         """
         budget, totals = self._standing()
-        return totals.epsilon(_delta(budget) if delta is None else delta)
+        return totals.epsilon(delta_of(budget) if delta is None else delta)
 
     @property
     def remaining(self) -> float:
@@ -200,27 +195,18 @@ class Ledger(Shown):
         return math.inf if budget is None else max(0.0, budget[0] - totals.epsilon(budget[1]))
 
     def epsilon_after(self, guarantee: Guarantee) -> float:
-        """Total ε if this were charged too, at the budget's δ.
-
-        Parameters
-        ----------
-        guarantee : Guarantee
-
-        Returns
-        -------
-        float
-        """
+        """Total ε if this were charged too, at the budget's δ."""
         budget, totals = self._standing()
-        return totals.plus(guarantee).epsilon(_delta(budget))
+        return totals.plus(guarantee).epsilon(delta_of(budget))
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
         """Whether :meth:`reserve` would accept this charge now, by the same ``rule``."""
         budget, totals = self._standing()
         try:
-            check_covered(guarantee, _delta(budget), rule)
+            check_covered(guarantee, delta_of(budget), rule)
         except LedgerError:
             return False
-        return budget is None or _within(totals.plus(guarantee).epsilon(budget[1]), budget)
+        return budget is None or within(totals.plus(guarantee).epsilon(budget[1]), budget)
 
     def reserve(
         self,
@@ -278,15 +264,16 @@ class Ledger(Shown):
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
-        check_covered(guarantee, _delta(self.budget), rule)  # may take time: before the file locks
+        # It may take time: before the file locks.
+        check_covered(guarantee, delta_of(self.budget), rule)
         with self._writing() as connection:
             if extends is not None:
                 check_extendable(extends, self.path, self._identity, read_entries(connection))
                 guarantee = rest_of(guarantee, find_entry(connection, extends.id))
                 parameters[EXTENDS] = extends.id
-            budget, totals = read_budget(connection), _checked_totals(connection, self.path)
+            budget, totals = read_budget(connection), checked_totals(connection, self.path)
             if budget is not None:
-                _refuse_past(budget, totals, guarantee)
+                refuse_past(budget, totals, guarantee)
             number = insert_charge(connection, totals, guarantee, note, parameters)
         return Charge(number, self._mark, self.path, self._identity)
 
@@ -296,18 +283,9 @@ class Ledger(Shown):
     def _facts(self) -> list[Fact]:
         """Read from the file as it is now; a ledger that cannot be read says so."""
         try:
-            budget, totals = self._standing()
+            return facts_of(*self._standing())
         except LedgerError as error:
             return [("unreadable", str(error))]
-        if budget is None:
-            return [("budget", "none: it records and refuses nothing"), _charges(totals)]
-        spent = totals.epsilon(budget[1])
-        return [
-            ("budget", price_of(*budget)),
-            ("spent", f"ε = {rounded_up(spent)}"),
-            ("left", f"ε = {left_text(budget[0] - spent)}"),
-            _charges(totals),
-        ]
 
     def check(self) -> None:
         """Compare the running totals with the sum over all entries, which must be equal.
@@ -320,7 +298,7 @@ class Ledger(Shown):
         with self._reading() as connection:
             connection.execute("BEGIN")
             read_entries(connection)
-            _checked_totals(connection, self.path)
+            checked_totals(connection, self.path)
 
     def export(self) -> str:
         """Give the ledger as JSON text, after :meth:`check`: nothing in it is decided by rows.
@@ -337,19 +315,7 @@ class Ledger(Shown):
         self.check()
         with self._reading() as connection:
             connection.execute("BEGIN")
-            budget, totals = read_budget(connection), read_totals(connection)
-            entries = read_entries(connection)
-        spent = totals.epsilon(_delta(budget))
-        left = math.inf if budget is None else max(0.0, budget[0] - spent)
-        plain = {
-            "format": "rashomon-explorer ledger",
-            "version": SCHEMA_VERSION,
-            "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
-            "spent": "inf" if spent == math.inf else spent,
-            "remaining": "inf" if left == math.inf else left,
-            "entries": [entry.to_dict() for entry in entries],
-        }
-        return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2)
+            return as_text(connection)
 
     def close(self) -> None:
         """Nothing is held open between calls; here for symmetry with :meth:`open`."""
@@ -380,67 +346,3 @@ class Ledger(Shown):
         with self._reading() as connection:
             connection.execute("BEGIN")
             return read_budget(connection), read_totals(connection)
-
-
-def _charges(totals: Totals) -> Fact:
-    return "charges", f"{totals.live:,}"
-
-
-def _checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
-    if epsilon is None:
-        if delta is not None:
-            raise ValueError("a budget needs epsilon as well as delta")
-        return None
-    check_nonnegative_or_infinite(epsilon=epsilon)
-    if not math.isfinite(epsilon):
-        raise ValueError("epsilon must be finite; leave it out for a ledger that only records")
-    delta = 0.0 if delta is None else delta
-    check_delta(delta)
-    return float(epsilon), float(delta)
-
-
-def _set_budget(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
-    old = read_budget(connection)
-    if old is None:
-        write_budget(connection, budget)
-    elif old != budget:
-        raise LedgerError(
-            f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
-            f"δ={budget[1]:g}: a budget is set once"
-        )
-
-
-def _checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
-    """Return the totals, which must be what the charges add up to."""
-    kept = read_totals(connection)
-    if kept != sum_entries(connection):
-        raise LedgerError(
-            f"the totals of the ledger {path} are not the sum of its charges: something else "
-            "changed the file; go back to a copy you trust"
-        )
-    return kept
-
-
-def _delta(budget: Budget | None) -> float:
-    return 0.0 if budget is None else budget[1]
-
-
-def _refuse_past(budget: Budget, spent: Totals, guarantee: Guarantee) -> None:
-    epsilon, delta = budget
-    if takes_delta(guarantee) and spent.live and not spent.leaks:
-        raise LedgerError(
-            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already pays "
-            "for their composition: keep (ε, δ) charges in a ledger that begins with one"
-        )
-    before = spent.epsilon(delta)
-    after = spent.plus(guarantee).epsilon(delta)
-    if not _within(after, budget):
-        raise BudgetExceededError(
-            f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
-            f"of ε={rounded_up(epsilon)}: ε={left_text(epsilon - before)} is left. Nothing was "
-            "drawn and nothing was spent; ask for a smaller epsilon or fewer draws"
-        )
-
-
-def _within(epsilon: float, budget: Budget) -> bool:
-    return epsilon <= budget[0] * (1 + ROUNDING)

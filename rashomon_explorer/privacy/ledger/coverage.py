@@ -4,7 +4,7 @@ import math
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
 from rashomon_explorer.rounding import epsilon_text
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 
 
 def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:

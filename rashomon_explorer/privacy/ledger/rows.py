@@ -5,13 +5,14 @@ import json
 import os
 import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.charge import LedgerEntry
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger_schema import read_guarantee, read_totals, write_totals
-from rashomon_explorer.privacy.totals import Totals
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry
+from rashomon_explorer.privacy.ledger.schema import read_guarantee, read_totals, write_totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 
 _CHANGES = {
     "started": "state = iif(state = 'reserved', 'started', state)",
@@ -115,6 +116,17 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
     )
     counted = [(read_guarantee(number, text), count) for number, text, count in rows]
     return Totals.of_many(counted, read_leaks(connection))
+
+
+def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
+    """Return the totals, which must be what the charges add up to."""
+    kept = read_totals(connection)
+    if kept != sum_entries(connection):
+        raise LedgerError(
+            f"the totals of the ledger {path} are not the sum of its charges: something else "
+            "changed the file; go back to a copy you trust"
+        )
+    return kept
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.ledger_schema import (
+from rashomon_explorer.privacy.ledger.schema import (
     SCHEMA_VERSION,
     check_ours,
     create,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 
 APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
 SCHEMA_VERSION = 4
