@@ -50,13 +50,13 @@ def test_everything_that_is_shown_says_what_it_is(name: str) -> None:
 
 
 def test_every_file_that_the_map_names_is_there() -> None:
-    """In docs/architecture.md a name is from the top, or from the folder of the one before it."""
+    """In docs/architecture.md a name is from the top, or from a folder of the one before it."""
     package = Path(measures.__file__).parents[1]
     page = (package.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+(?:\.py|/))`", page)
     assert len(named) > 20
     here = package
     for name in named:
-        found = [root / name for root in (package, here, package.parent) if (root / name).exists()]
+        found = [root / name for root in (package, here, *here.parents) if (root / name).exists()]
         assert found, f"docs/architecture.md names {name}, which is not there"
         here = found[0] if found[0].is_dir() else found[0].parent
