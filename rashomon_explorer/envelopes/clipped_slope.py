@@ -18,20 +18,12 @@ _CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
 
 @dataclass(frozen=True)
 class Part:
-    """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), going on linearly.
+    """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), going on linearly."""
 
-    Parameters
-    ----------
-    dropped : ndarray of shape (p, p)
-        D = Σ w b_i b_iᵀ over the rows that are left out.
-    fourth : FourthMoment or None
-        Q(u) = Σ w (b_i·u)⁴/(32 t_i²) over the others; None for more than 64 parameters.
-    largest_dropped, largest_fourth : float
-        Upper bounds of uᵀDu and Q(u) over unit vectors.
-    """
-
-    dropped: FloatArray
+    dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the rows that are left out
+    # Q(u) = Σ w (b_i·u)⁴/(32 t_i²) over the others; None for more than 64 parameters
     fourth: FourthMoment | None
+    # largest_dropped, largest_fourth: upper bounds of uᵀDu and Q(u) over unit vectors
     largest_dropped: float
     largest_fourth: float
 
@@ -60,16 +52,10 @@ class ClippedSlopeBound:
     much room and the second for the others, for several limits between the two; the largest of
     the bounds is taken. Each goes on linearly from where it grows less than proportionally,
     because a convex function that is 0 at 0 does not (own derivation).
-
-    Parameters
-    ----------
-    parts : tuple of Part
-        One for each limit.
-    expansion : ExpandableRisk or None
-        What a bound around another centre can be made of; None for more than 64 parameters.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # one for each limit
+    # what a bound around another centre can be made of; None for more than 64 parameters
     expansion: ExpandableRisk | None = None
 
     @classmethod
@@ -113,10 +99,7 @@ def clipped_slope_bound(
 ) -> ClippedSlopeBound:
     """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p).
 
-    Raises
-    ------
-    SamplerError
-        If the loss has a kink: it has no curvature that an envelope could be made of.
+    A loss with a kink has no curvature that an envelope could be made of, and is refused.
     """
     if risk.shape.width == 0:
         raise SamplerError(

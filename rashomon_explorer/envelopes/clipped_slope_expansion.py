@@ -17,19 +17,11 @@ _MIRROR = np.array([[1.0], [-1.0], [1.0], [-1.0], [1.0]])
 
 @dataclass(frozen=True)
 class ClippedSlopeExpansion:
-    """Minorants of the mean of f(rows_i·θ + offset_i) for a clipped slope f.
+    """Minorants of the mean of f(rows_i·θ + offset_i) for a clipped slope f."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-    offsets : ndarray of shape (n,)
-    shape : ClippedSlope
-        Of a width above 0.
-    """
-
-    rows: FloatArray
-    offsets: FloatArray
-    shape: ClippedSlope
+    rows: FloatArray  # (n, p)
+    offsets: FloatArray  # (n,)
+    shape: ClippedSlope  # of a width above 0
 
     def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and its gradient (p,) at one model (p,)."""

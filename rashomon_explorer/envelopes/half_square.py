@@ -23,16 +23,6 @@ def half_square_minorant(place: FloatArray) -> FloatArray:
     is the bound ξ⁴/(32a²) on what is lost beyond a distance a. The contacts are those of largest
     mean for a ξ of mean 0 and variance 1; where that is negative, the bound is 0, by convexity.
 
-    Parameters
-    ----------
-    place : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (5, n)
-
-    Examples
-    --------
     >>> place, xi = np.array([-3.0, -0.3, 0.3, 9.0]), np.linspace(-60.0, 60.0, 1001)
     >>> start = np.maximum(place, 0.0)[:, None]
     >>> excess = np.maximum(place[:, None] + xi, 0.0) ** 2 / 2 - start**2 / 2 - start * xi

@@ -31,23 +31,14 @@ class LogisticBound:
 
     The first two go on linearly from where they grow less than proportionally, because a convex
     function that is 0 at 0 does not.
-
-    Parameters
-    ----------
-    lever : float
-        ℓ.
-    cubic : float
-        C₃.
-    third, fourth : ThirdMoment and FourthMoment, or None
-        T and Q; None for more than 64 parameters, where only the lever is used.
-    largest_third, largest_fourth : float
-        Upper bounds of |T| and Q over unit vectors.
     """
 
-    lever: float
-    cubic: float
+    lever: float  # ℓ
+    cubic: float  # C₃
+    # third, fourth: T and Q; None for more than 64 parameters, where only the lever is used
     third: ThirdMoment | None
     fourth: FourthMoment | None
+    # largest_third, largest_fourth: upper bounds of |T| and Q over unit vectors
     largest_third: float
     largest_fourth: float
 

@@ -18,19 +18,13 @@ _ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the 
 class FourthMoment:
     """The form Σ w_i (b_i·v)⁴, w_i ≥ 0, as a quadratic form of vvᵀ.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (q, q), q = p(p+1)/2
-        Σ w_i B_i B_iᵀ with B_i the coordinates of b_i b_iᵀ; see :func:`outer_squares`.
-    p : int
-
-    Examples
-    --------
     >>> form = FourthMoment.of(np.array([[1.0], [-2.0]]), np.array([0.2, 0.2]))
     >>> round(form.supremum(), 6), form.at(np.array([[2.0]])).round(6).tolist()
     (3.4, [54.4])
     """
 
+    # (q, q), q = p(p+1)/2: Σ w_i B_i B_iᵀ with B_i the coordinates of b_i b_iᵀ; see
+    # :func:`outer_squares`
     gram: FloatArray
     p: int
 
@@ -72,19 +66,12 @@ class FourthMoment:
 class ThirdMoment:
     """The form Σ κ_i (b_i·v)³ with weights of either sign.
 
-    Parameters
-    ----------
-    unfolded : ndarray of shape (q, p)
-        Σ κ_i B_i b_iᵀ.
-
-    Examples
-    --------
     >>> form = ThirdMoment.of(np.array([[1.0], [-2.0]]), np.array([0.5, 0.5]))
     >>> round(form.supremum(), 6), form.at(np.array([[1.0]])).tolist()
     (3.5, [-3.5])
     """
 
-    unfolded: FloatArray
+    unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
     @classmethod
     def of(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":

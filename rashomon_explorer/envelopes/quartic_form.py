@@ -14,25 +14,14 @@ _ROUNDING = 1e-12  # of the sum of all terms' sizes: sums are right to about 1e-
 
 @dataclass(frozen=True)
 class QuarticForm:
-    """P(w) = constant + linear·w + wᵀ·quadratic·w + third(w) − fourth(w).
-
-    Parameters
-    ----------
-    constant : float
-    linear : ndarray of shape (p,)
-    quadratic : ndarray of shape (p, p)
-    third : ThirdMoment
-    fourth : FourthMoment
-        With nonnegative weights, so that P falls for long steps.
-    sizes : ndarray of shape (5,)
-        Sums of |terms| of each power for a unit step: rounding is a small share of them.
-    """
+    """P(w) = constant + linear·w + wᵀ·quadratic·w + third(w) − fourth(w)."""
 
     constant: float
-    linear: FloatArray
-    quadratic: FloatArray
+    linear: FloatArray  # (p,)
+    quadratic: FloatArray  # (p, p)
     third: ThirdMoment
-    fourth: FourthMoment
+    fourth: FourthMoment  # with nonnegative weights, so that P falls for long steps
+    # (5,): sums of |terms| of each power for a unit step: rounding is a small share of them
     sizes: FloatArray
 
     @classmethod

@@ -48,28 +48,14 @@ class Held(Protocol):
 
 @dataclass(frozen=True)
 class Minimised:
-    """The loss L = data loss + ½·ridge·‖θ‖² and what is known of its minimum on a domain.
+    """The loss L = data loss + ½·ridge·‖θ‖² and what is known of its minimum on a domain."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-        θ*.
-    value : float
-        L*.
-    ridge : float
-    held : Held
-    pad : float
-        τ ≥ 0, added to the metric so that it is definite.
-    whiten : ndarray of shape (p, p)
-        A^{-1/2} for the Lagrangian's Hessian at θ*, pad included.
-    """
-
-    theta: FloatArray
-    value: float
+    theta: FloatArray  # (p,): θ*
+    value: float  # L*
     ridge: float
     held: Held
-    pad: float
-    whiten: FloatArray
+    pad: float  # τ ≥ 0, added to the metric so that it is definite
+    whiten: FloatArray  # (p, p): A^{-1/2} for the Lagrangian's Hessian at θ*, pad included
 
 
 class ExpandableRisk(Protocol):
@@ -115,28 +101,20 @@ class ShiftedBound:
     stationary, pull·(θ − θ*) + gap + ½λ(R² − ‖θ − ball_centre‖²), it is ``held``. Both bound
     functions that are convex along rays from c and known there, which therefore lie above the
     line from their value at c through any lower bound (own derivation, docs/theory.md §3).
-
-    Parameters
-    ----------
-    centre : ndarray of shape (p,)
-        c: where the gradient, averaged over steps of the radius in use, vanishes.
-    vectors, curvature : ndarray of shape (p, p) and (p,)
-        Eigenvectors and eigenvalues of the averaged Hessian, without the pad.
-    free, held : QuarticForm
-    free_start, held_start : float
-        What the forms bound at w = 0, exactly.
-    reach : float
-        Radius in use.
     """
 
+    # (p,): c: where the gradient, averaged over steps of the radius in use, vanishes
     centre: FloatArray
+    # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of the averaged Hessian,
+    # without the pad
     vectors: FloatArray
     curvature: FloatArray
     free: QuarticForm
     held: QuarticForm
+    # free_start, held_start: what the forms bound at w = 0, exactly
     free_start: float
     held_start: float
-    reach: float
+    reach: float  # radius in use
     _slopes: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

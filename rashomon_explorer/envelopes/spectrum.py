@@ -16,17 +16,6 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
     Lanczos finds λ from below in a few products; λI − A has a Cholesky factor only if no eigenvalue
     is larger. That is an eighth of the work of finding all of them.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (q, q)
-        Symmetric.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> largest_eigenvalue(np.diag([1.0, 3.0, 2.0]))
     3.0
     """

@@ -221,6 +221,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Returns
         -------
         self
+            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
 
         Raises
         ------
@@ -247,6 +248,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Returns
         -------
         ndarray of shape (n_samples,)
+            Labels of the kind that ``fit`` was given.
         """
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
@@ -260,6 +262,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])

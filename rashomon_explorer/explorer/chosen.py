@@ -34,13 +34,6 @@ _USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
 class ChosenData:
     """One data set after another, each with the ledger that its draws are charged to.
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Read and written here.
-    home : pathlib.Path
-        Folder of the ledgers.
-
     Attributes
     ----------
     estimator : sklearn.pipeline.Pipeline or estimator or None
@@ -74,17 +67,8 @@ class ChosenData:
     def choose(self, data: Bunch) -> None:
         """Take a data set; draws of the one before leave the screen, its ledger stays.
 
-        Parameters
-        ----------
-        data : sklearn.utils.Bunch
-            As `load_dataset` and `load_csv` return it.
-
-        Raises
-        ------
-        DataError
-            If it has only one class, or a draw is under way.
-        LedgerError
-            If its ledger is empty or no ledger; the data set before is put away too.
+        A data set of one class, or one chosen during a draw, is refused; where its ledger is
+        unreadable, the one before is put away too.
         """
         self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
@@ -140,18 +124,7 @@ class ChosenData:
             self.state.phase = "empty"
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
-        """Return an unfitted estimator with the settings of the sliders.
-
-        Parameters
-        ----------
-        ledger : pathlib.Path, optional
-            The ledger it will charge.
-
-        Returns
-        -------
-        RashomonClassifier or RashomonRegressor
-            The data set's task decides which.
-        """
+        """Return an unfitted estimator with the settings of the sliders."""
         state = self.state
         if state.data is None:
             raise DataError(_NO_DATA)
@@ -167,10 +140,7 @@ class ChosenData:
     def replan(self) -> Plan | None:
         """Compute what the settings buy; reads no row.
 
-        Returns
-        -------
-        Plan or None
-            None without data.
+        None without data.
         """
         state = self.state
         if state.data is None:

@@ -38,13 +38,6 @@ def default_home() -> Path:
 class Session(ChosenData):
     """One person's work: draws from the data set on screen, and sets that were made elsewhere.
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Read and written here.
-    home : pathlib.Path
-        Folder of the ledgers.
-
     Attributes
     ----------
     job : DrawJob or None
@@ -70,20 +63,7 @@ class Session(ChosenData):
 
     @shown_together
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
-        """Show the set of an estimator that was fitted elsewhere.
-
-        Parameters
-        ----------
-        estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one
-            Fitted.
-        data : sklearn.utils.Bunch, optional
-            Its rows, for the figures that need them.
-
-        Raises
-        ------
-        TypeError
-            If it is another kind of model or set.
-        """
+        """Show the set of an estimator that was fitted elsewhere."""
         last = fitted_estimator(estimator)
         if data is not None:
             self.choose(data)
@@ -117,17 +97,7 @@ class Session(ChosenData):
     def draw(self) -> DrawJob:
         """Charge the ledger and start drawing in a worker thread.
 
-        Returns
-        -------
-        DrawJob
-            Already started; call `pump` to bring its draws on screen.
-
-        Raises
-        ------
-        DataError
-            Without data, or while another draw is under way.
-        BudgetExceededError
-            If the price is not left; nothing is read and nothing is spent.
+        `pump` brings its draws on screen. Past the budget nothing is read and nothing is spent.
         """
         job = self.prepare()
         job.start()
@@ -161,15 +131,8 @@ class Session(ChosenData):
     def foretell(self) -> bool:
         """Start the trial on simulated rows that `prepare` asks about, in a worker thread.
 
-        Returns
-        -------
-        bool
-            Whether there is one to wait for, while `foretelling`; `foretold` ends the waiting.
-
-        Raises
-        ------
-        DataError, BudgetExceededError
-            As `prepare` raises them: nothing is tried of what will be refused.
+        True where there is one to wait for, while `foretelling`; `foretold` ends the waiting. What
+        will be refused is refused here, as `prepare` does, and not tried.
         """
         self._check_ready()
         account, plan = self.refresh_account(), self.state.plan
@@ -205,10 +168,7 @@ class Session(ChosenData):
     def pump(self) -> bool:
         """Bring the job's newest draws into the state.
 
-        Returns
-        -------
-        bool
-            Whether the job is still running.
+        True while the job runs.
         """
         job, state = self.job, self.state
         if job is None or not state.spent:

@@ -33,10 +33,6 @@ def get_loss(loss: str | Loss) -> Loss:
     loss : str or Loss
         A key of ``LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
 
-    Returns
-    -------
-    Loss
-
     Raises
     ------
     ValueError

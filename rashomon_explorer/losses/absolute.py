@@ -60,10 +60,6 @@ class AbsoluteLoss:
             Largest |z·θ|.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound * self._steepest
 
@@ -74,10 +70,6 @@ class AbsoluteLoss:
         ----------
         row_bound : float
             Bound on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return math.inf
 
@@ -94,10 +86,6 @@ class AbsoluteLoss:
         ----------
         reach : float
             Largest |z·θ|.
-
-        Returns
-        -------
-        float
         """
         return 2 * self._steepest * min(self.target_bound + reach, 2 * reach)
 
@@ -108,10 +96,6 @@ class AbsoluteLoss:
         ----------
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        ClippedSlopeRisk
         """
         clipped = np.clip(targets, -self.target_bound, self.target_bound)
         shape = ClippedSlope(2 * (self.tau - 1), 2 * self.tau)

@@ -38,25 +38,10 @@ def sum_row_blocks(
     Blocks are added up in a fixed number of lanes, each in its order, so that the sums are the
     same to the last bit on one thread and on many.
 
-    Parameters
-    ----------
-    work : callable
-        Takes a slice of rows; returns arrays of the same shapes every time.
-    n_rows, n_columns : int
-        Shape of the array that ``work`` makes on its way.
-    item_bytes : int, default=8
-        Size of one of its entries.
-    block : int, optional
-        Rows in a block; by default as many as :func:`block_rows` says.
-    workers : int, optional
-        Threads; by default the number of cores, at most four.
+    ``work`` takes a slice of rows and returns arrays of the same shapes every time, (n_rows,
+    n_columns) being what it makes on its way. Threads are the number of cores by default, at most
+    four.
 
-    Returns
-    -------
-    tuple of ndarray
-
-    Examples
-    --------
     >>> values = np.arange(10.0)
     >>> sum_row_blocks(lambda rows: (values[rows].sum(keepdims=True),), 10, 1)
     (array([45.]),)

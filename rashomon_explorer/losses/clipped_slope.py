@@ -15,22 +15,14 @@ class ClippedSlope:
     otherwise Huber's parabola between them. The maximum is also the conjugate form that proves
     minima: every α gives a lower bound.
 
-    Parameters
-    ----------
-    low, high : float
-        Smallest and largest slope, low ≤ 0 ≤ high.
-    width : float, default=0.0
-        Length of the parabola's zone for a unit of slope, ≥ 0.
-
-    Examples
-    --------
     >>> ClippedSlope(0.0, 1.0, width=0.5).value(np.array([0.25, 1.0])).tolist()
     [0.0625, 0.75]
     """
 
+    # low, high: smallest and largest slope, low ≤ 0 ≤ high
     low: float
     high: float
-    width: float = 0.0
+    width: float = 0.0  # length of the parabola's zone for a unit of slope, ≥ 0
 
     def value(self, a: FloatArray) -> FloatArray:
         """Return f(a), same shape as ``a``."""

@@ -37,10 +37,6 @@ class HingeLoss:
             Largest |z·θ|.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound
 
@@ -51,10 +47,6 @@ class HingeLoss:
         ----------
         row_bound : float
             Bound on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return math.inf
 
@@ -69,10 +61,6 @@ class HingeLoss:
         ----------
         reach : float
             Largest |z·θ|.
-
-        Returns
-        -------
-        float
         """
         return 2 * min(2 * reach, 1 + reach)
 
@@ -83,10 +71,6 @@ class HingeLoss:
         ----------
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        ClippedSlopeRisk
         """
         return margin_risk(rows, targets, ClippedSlope(0.0, 1.0))
 

@@ -44,10 +44,6 @@ class LogisticLoss:
             Largest |z·θ|.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound * float(expit(reach))
 
@@ -58,10 +54,6 @@ class LogisticLoss:
         ----------
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound**2 / 4
 
@@ -76,10 +68,6 @@ class LogisticLoss:
         ----------
         reach : float
             Largest |z·θ|.
-
-        Returns
-        -------
-        float
         """
         return 2.0 * reach
 
@@ -90,10 +78,6 @@ class LogisticLoss:
         ----------
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        LogisticRisk
         """
         return LogisticRisk(np.ascontiguousarray(rows * -targets[:, None]))
 
@@ -183,10 +167,6 @@ class LogisticRisk:
         reach : float
             A public bound.
         dtype : type, default=numpy.float64
-
-        Returns
-        -------
-        LogisticRisk
         """
         return LogisticRisk(np.ascontiguousarray(self.z, dtype=dtype), reach)
 

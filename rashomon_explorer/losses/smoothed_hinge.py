@@ -58,10 +58,6 @@ class SmoothedHingeLoss:
             Largest |z·θ|.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound * min(1.0, (1 + reach) / self.width)
 
@@ -72,10 +68,6 @@ class SmoothedHingeLoss:
         ----------
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound**2 / self.width
 
@@ -89,10 +81,6 @@ class SmoothedHingeLoss:
         ----------
         reach : float
             Largest |z·θ|.
-
-        Returns
-        -------
-        float
         """
         low, high = self._shape.value(np.array([1 - reach, 1 + reach]))
         return 2 * float(high - low)
@@ -104,10 +92,6 @@ class SmoothedHingeLoss:
         ----------
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        ClippedSlopeRisk
         """
         return margin_risk(rows, targets, self._shape)
 

@@ -72,10 +72,6 @@ class SoftmaxLoss:
             Radius times row bound: bounds the Euclidean norm of a row's scores.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         largest, _ = largest_and_range(self.classes, reach)
         steepest = 1.0 if self.classes == 2 else math.sqrt(2)
@@ -91,10 +87,6 @@ class SoftmaxLoss:
         ----------
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound**2 / (4 if self.classes == 2 else 2)
 
@@ -109,10 +101,6 @@ class SoftmaxLoss:
         ----------
         reach : float
             Radius times row bound.
-
-        Returns
-        -------
-        float
         """
         return 2 * largest_and_range(self.classes, reach)[1]
 
@@ -123,10 +111,6 @@ class SoftmaxLoss:
         ----------
         rows : ndarray of shape (n, d)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        SoftmaxRisk
         """
         own = targets[None, :] == np.arange(1, self.classes)[:, None]
         return SoftmaxRisk(np.ascontiguousarray(rows), own.astype(float))

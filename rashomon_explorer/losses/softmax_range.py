@@ -26,19 +26,6 @@ def largest_and_range(classes: int, reach: float) -> tuple[float, float]:
     Σ e^{a_c} over m scores of norm ρ is at most m + √m·ρ + e^ρ − 1 − ρ: the series of the
     exponential, with Σ a_c ≤ √m·ρ and Σ a_c^k ≤ ρ^k for k ≥ 2. Exact for m = 1.
 
-    Parameters
-    ----------
-    classes : int
-        C, at least 2.
-    reach : float
-        s ≥ 0.
-
-    Returns
-    -------
-    largest, range : float
-
-    Examples
-    --------
     >>> [round(bound, 6) for bound in largest_and_range(2, 3.0)]
     [3.048587, 3.0]
     """

@@ -45,10 +45,6 @@ class SquaredLoss:
             Largest |z·θ|.
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound * (self.target_bound + reach)
 
@@ -59,10 +55,6 @@ class SquaredLoss:
         ----------
         row_bound : float
             Bound B on the norm of a row.
-
-        Returns
-        -------
-        float
         """
         return row_bound**2
 
@@ -78,10 +70,6 @@ class SquaredLoss:
         ----------
         reach : float
             Largest |z·θ|.
-
-        Returns
-        -------
-        float
         """
         return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
 
@@ -92,10 +80,6 @@ class SquaredLoss:
         ----------
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
-
-        Returns
-        -------
-        SquaredRisk
         """
         clipped = np.clip(targets, -self.target_bound, self.target_bound)
         n = len(rows)

@@ -15,17 +15,9 @@ _WITH_KINKS = 1e-6  # of the oscillation: as close as smoothing brings a loss wi
 
 @dataclass(frozen=True)
 class LocalConstants(Constants):
-    """Constants on a part of a domain, whose minimum may be known less well than the domain's.
+    """Constants on a part of a domain, whose minimum may be known less well than the domain's."""
 
-    Parameters
-    ----------
-    n, p, L, M, m, osc
-        See :class:`Constants`.
-    least_tolerance : float
-        Gap that rounding and kinks allow to be certified.
-    """
-
-    least_tolerance: float
+    least_tolerance: float  # gap that rounding and kinks allow to be certified
 
     @property
     def gap_tolerance(self) -> float:

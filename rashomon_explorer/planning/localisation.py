@@ -22,21 +22,11 @@ _CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver m
 
 @dataclass(frozen=True)
 class Stage:
-    """One exponential mechanism exp(−β·L) on the part of the domain near a known model.
+    """One exponential mechanism exp(−β·L) on the part of the domain near a known model."""
 
-    Parameters
-    ----------
-    epsilon : float
-        Its price, β times the oscillation on the part, solver's error included.
-    beta : float
-        Inverse temperature.
-    distance : float
-        Distance from the model before, infinite for the whole domain.
-    """
-
-    epsilon: float
-    beta: float
-    distance: float
+    epsilon: float  # its price, β times the oscillation on the part, solver's error included
+    beta: float  # inverse temperature
+    distance: float  # distance from the model before, infinite for the whole domain
 
 
 @dataclass(frozen=True)
@@ -94,30 +84,10 @@ def plan_iterated(
     double from stage to stage and add up to ε; the number of stages is the one of least
     ``excess_bound`` (own derivation, docs/theory.md).
 
-    Parameters
-    ----------
-    constants : Constants
-        With m > 0.
-    domain : Domain
-    epsilon : float
-        Total price.
-    failure : float, optional
-        Probability with which one mechanism may lose sight of the minimiser; by default the one
-        of least ``excess_bound``.
-    n_stages : int, optional
-        By default the number of least bound, which may be 1: the plain exponential mechanism.
+    The constants need m > 0. By default ``failure``, the probability with which one mechanism may
+    lose sight of the minimiser, and ``n_stages`` are those of the least bound; one stage is the
+    plain exponential mechanism.
 
-    Returns
-    -------
-    LocalisationPlan
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the loss has no ridge.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> ball = Ball(4.0)
     >>> constants = Constants.of("logistic", n=10**6, p=5, domain=ball, row_bound=1.0, ridge=1.0)
@@ -154,22 +124,8 @@ def plan_perturbed(
     p/β = 32L²pq/(mε²n²), less than the iterated mechanism's for all n (Bassily, Smith and
     Thakurta 2014, §4, and own derivation, docs/theory.md).
 
-    Parameters
-    ----------
-    constants, domain, epsilon, failure
-        As in :func:`plan_iterated`.
+    The arguments are those of :func:`plan_iterated`.
 
-    Returns
-    -------
-    LocalisationPlan
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the loss has no ridge.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> ball = Ball(4.0)
     >>> constants = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)

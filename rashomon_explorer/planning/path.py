@@ -25,27 +25,9 @@ def path_guarantee(
     gradient may be taken at any model that the states so far determine, and every prefix is
     covered. Lemma 3.1 of the former prints a larger β, which is not private.
 
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature.
-    sensitivity : float
-        Δ of the gradient g; for steps of different Δ, their root mean square.
-    step_size : float
-        h; for steps of different sizes, their mean: a step's share of μ² is proportional to it.
-    n_steps, n_chains : int
+    ``sensitivity`` is Δ of g, for steps of different Δ their root mean square; ``step_size`` is h,
+    for steps of different sizes their mean, as a step's share of μ² is proportional to it.
 
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is negative or NaN.
-
-    Examples
-    --------
     >>> path_guarantee(beta=100.0, sensitivity=1e-2, step_size=1e-2, n_steps=200).mu
     1.0
     """
@@ -89,34 +71,9 @@ def last_iterate_guarantee(
     is D away and for s in each step; c ≤ 1 is all it needs). The least is taken. The number of
     steps must be settled beforehand: a stop that depends on what the chain shows is not covered.
 
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature.
-    sensitivity : float
-        Δ of the gradient.
-    step_size : float
-        h.
-    n_steps : int
-        N.
-    contraction : float
-        c in [0, 1]: max{|1 − hβm|, |1 − hβM|} for an m-strongly convex, M-smooth energy and
-        h ≤ 2/(βM). The hard threshold has none: its gradient jumps.
-    diameter : float, default=inf
-        D.
-    n_chains : int, default=1
+    ``contraction`` is c in [0, 1]: max{|1 − hβm|, |1 − hβM|} for an m-strongly convex, M-smooth
+    energy and h ≤ 2/(βM). The hard threshold has none: its gradient jumps.
 
-    Returns
-    -------
-    Guarantee
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
     >>> settings = {"beta": 100.0, "sensitivity": 1e-2, "step_size": 1e-2, "n_steps": 200}
     >>> round(last_iterate_guarantee(**settings, contraction=0.9).mu, 3)
     0.308
@@ -152,27 +109,8 @@ def affordable_time(
 ) -> float:
     """Longest time t = Nh that ``n_chains`` paths may run for (ε, δ).
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Total budget of all chains; δ > 0.
-    beta : float
-        Inverse temperature.
-    sensitivity : float
-        Δ of the gradient.
-    n_chains : int, default=1
+    ``sensitivity`` is Δ of the gradient; δ > 0.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
     >>> t = affordable_time(epsilon=1.0, delta=1e-6, beta=100.0, sensitivity=1e-3)
     >>> paid = path_guarantee(beta=100.0, sensitivity=1e-3, step_size=t, n_steps=1)
     >>> round(t, 3), paid.epsilon(1e-6) <= 1.0

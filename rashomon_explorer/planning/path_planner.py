@@ -124,10 +124,6 @@ def plan_path(
         Whether the price is to stay within (ε, δ) as a ledger counts it, which is by the zCDP that
         a path has too, and not by its Gaussian DP.
 
-    Returns
-    -------
-    PathPlan
-
     Raises
     ------
     ValueError

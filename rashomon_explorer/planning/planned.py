@@ -107,6 +107,7 @@ class Plan(Shown):
         Returns
         -------
         epsilon, hit_rate : float
+            The price of all draws together, and what each is promised.
 
         Examples
         --------

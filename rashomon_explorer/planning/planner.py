@@ -71,10 +71,6 @@ def plan(
         the charges follow from earlier results; a batch of draws by itself costs less
         (:func:`rashomon_explorer.privacy.repeated_bounded_range`).
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     ValueError

@@ -29,21 +29,9 @@ _HAIR = 1e-13
 def price(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
     """Guarantee of independent draws of one law, each of bounded range η.
 
-    Parameters
-    ----------
-    eta : float
-        η ≥ 0.
-    n_draws : int
-    ledger : bool, default=False
-        Whether to claim only what holds for charges that follow from earlier results, as a
-        ledger does.
+    With ``ledger`` it claims only what holds for charges that follow from earlier results, as a
+    ledger does.
 
-    Returns
-    -------
-    Guarantee
-
-    Examples
-    --------
     >>> [round(price(0.3, 20, ledger=ledger).epsilon(1e-6), 2) for ledger in (True, False)]
     [3.34, 3.05]
     """
@@ -63,10 +51,6 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
         At least 1.
     ledger : bool, default=False
         As in :func:`price`.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -102,22 +86,8 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
     """Most draws of bounded range η that together cost (ε, δ); 0 if not one does.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Total budget.
-    eta : float
-        η > 0 of each draw.
-    ledger : bool, default=False
-        As in :func:`price`.
+    A million at the most.
 
-    Returns
-    -------
-    int
-        At most a million.
-
-    Examples
-    --------
     >>> affordable_draws(4.0, 0.0, 0.2)
     20
     """
@@ -126,28 +96,14 @@ def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool =
 
 @dataclass(frozen=True)
 class PriceList:
-    """Prices of exact draws at every temperature.
-
-    Parameters
-    ----------
-    constants : Constants
-    domain : Domain
-    psi : float
-        Rashomon threshold.
-    delta : float
-        Total δ.
-    ledger : bool
-        As in :func:`price`.
-    best : bool
-        Whether every certificate of a Gibbs law may be used, or bounded range alone.
-    """
+    """Prices of exact draws at every temperature."""
 
     constants: Constants
     domain: Domain
-    psi: float
-    delta: float
-    ledger: bool
-    best: bool
+    psi: float  # Rashomon threshold
+    delta: float  # total δ
+    ledger: bool  # as in :func:`price`
+    best: bool  # whether every certificate of a Gibbs law may be used, or bounded range alone
 
     def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:
         """Name of the certificate of least ε at δ, and what it guarantees of all draws."""

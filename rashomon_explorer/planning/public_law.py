@@ -14,20 +14,13 @@ _SAME = 1e-12  # of the oscillation: whether the law at hand is the one that was
 
 @dataclass(frozen=True)
 class PublicLaw:
-    """What a plan was made from, its budget apart.
-
-    Parameters
-    ----------
-    loss : Loss
-    n, p : int
-        Rows and parameters.
-    psi, radius, row_norm, ridge : float
-        As in :func:`rashomon_explorer.planning.plan`.
-    """
+    """What a plan was made from, its budget apart."""
 
     loss: Loss
+    # n, p: rows and parameters
     n: int
     p: int
+    # psi, radius, row_norm, ridge: as in :func:`rashomon_explorer.planning.plan`
     psi: float
     radius: float
     row_norm: float

@@ -50,27 +50,9 @@ def plan_regularised(
     R the largest ‖θ‖: excess on the rows, what the ridge costs at the best model, and uniform
     stability. m = 2L/(R√n) makes the last two 2LR/√n.
 
-    Parameters
-    ----------
-    constants : Constants
-        Without ridge.
-    domain : Domain
-    epsilon : float
-        Price of one draw.
-    ridge : float, optional
-        m > 0; by default the best.
+    ``epsilon`` is the price of one draw, ``ridge`` m is the best by default, and the constants have
+    none.
 
-    Returns
-    -------
-    RegularisedPlan
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the constants have a ridge already.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> ball = Ball(2.0)
     >>> constants = Constants.of("hinge", n=10_000, p=5, domain=ball, row_bound=1.0)

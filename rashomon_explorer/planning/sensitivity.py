@@ -10,13 +10,6 @@ from rashomon_explorer.validation import check_count, check_nonnegative_or_infin
 def data_lipschitz(constants: Constants, domain: Domain) -> float:
     """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours.
 
-    Raises
-    ------
-    ValueError
-        If the constants are not those of the domain, which alone would take more.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> ball = Ball(2.0)
     >>> ridged = Constants.of("squared", n=9, p=2, domain=ball, row_bound=1.0, ridge=0.5)
@@ -70,35 +63,11 @@ def gradient_sensitivity(
     valid: it lacks the case in which only one of two neighbours is beyond the threshold at a
     model whose gradient is large.
 
-    Parameters
-    ----------
-    constants : Constants
-    psi : float
-        Rashomon threshold.
-    width : float
-        Width s of the smooth threshold, or 0 for the hard one.
-    interior : bool, default=False
-        Whether the global minimiser is inside the domain for every data set, as it is for a ball
-        of radius at least L/ridge.
-    gradient_error, value_error : float, default=0.0
-        How much further apart rounding may put the gradients and losses of neighbours: added to
-        2L/n and to ω.
-    data_slope : float, optional
-        Lipschitz constant of L_D − L_D' to take in place of 2L/n: the ridge reads no row and
-        cancels in it (:func:`data_slope`), though not
-        in G.
+    ``interior`` says that the minimiser is so, as it is for a ball of radius at least L/ridge.
+    ``gradient_error`` and ``value_error``, what rounding adds between neighbours, add to 2L/n and
+    to ω. ``data_slope`` is the Lipschitz constant of L_D − L_D', in which the ridge, which reads no
+    row, cancels; not so in G.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is negative.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> lending = Constants.of("logistic", n=50_000, p=11, domain=Ball(4.0), row_bound=1.0)
     >>> round(gradient_sensitivity(lending, 0.02, width=0.01), 5)
@@ -143,33 +112,9 @@ def batch_sensitivity(
     is gained from the order of the batches, which is taken to be known. Without a threshold,
     ψ = 0 and ``width=0``, it is 2L/b in the record's own steps and 0 in all others.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of all n rows.
-    psi : float
-        Rashomon threshold.
-    width : float
-        Width s of the smooth threshold, or 0 for the hard one.
-    n_batches : int
-        Number of batches, at most n.
-    n_steps : int
-        N.
-    data_slope : float, optional
-        Lipschitz constant of L_D − L_D' over all n rows, to take in place of 2L/n: n/b times it
-        takes the place of 2L/b.
+    ``constants`` are of all n rows; n/b times ``data_slope``, of L_D − L_D' over all of them, takes
+    the place of 2L/b.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
     >>> from rashomon_explorer.domains import Ball
     >>> lending = Constants.of("logistic", n=50_000, p=11, domain=Ball(4.0), row_bound=1.0)
     >>> one_pass = batch_sensitivity(lending, 0.0, width=0.0, n_batches=100, n_steps=100)

@@ -18,20 +18,8 @@ _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 def warn_if_weak(planned: Plan, what: str) -> None:
     """Warn of a plan that promises next to nothing, with what would promise more.
 
-    Parameters
-    ----------
-    planned : Plan
-        Of public numbers alone, and so is the warning.
-    what : str
-        What is to be weak: ``"this plan"``.
+    ``what`` is what is weak, such as ``"this plan"``; silent where a caller says it elsewhere.
 
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If :func:`weakness` says anything and no caller says it elsewhere.
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")

@@ -44,16 +44,6 @@ def weakness(planned: Promise) -> str:
     path, have no hit rate: there a plan is weak if its excess bound is no less than the loss of
     the model that is all zeros, so that what is promised of a draw could be had without data.
 
-    Parameters
-    ----------
-    planned : Plan
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
     >>> weakness(plan(50_000, **rows))
@@ -62,8 +52,8 @@ def weakness(planned: Promise) -> str:
     >>> with said_elsewhere():
     ...     weak = plan(500, **rows)
     >>> print(weakness(weak))
-    at least 0% of the draws are within ψ = 0.02 of the least loss, and no more is \
-promised: they may lie far outside the Rashomon set
+    at least 0% of the draws are within ψ = 0.02 of the least loss, and no more \
+is promised: they may lie far outside the Rashomon set
     """
     if not has_hit_rate(planned):
         return _no_better_than_nothing(planned)

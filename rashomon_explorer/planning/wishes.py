@@ -27,19 +27,9 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     of zeros has at most. A plan by bounded range gets colder in proportion to what changes; one
     by another certificate is priced again at every change.
 
-    Parameters
-    ----------
-    planned : Plan
-    ridge : bool, default=False
-        Whether to look also for a ridge that would do, for exact draws without a ledger and
-        with δ > 0; it takes a second.
+    ``ridge`` also looks for a ridge that would do, for exact draws without a ledger and with δ > 0;
+    it takes a second.
 
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
     >>> from rashomon_explorer.planning import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> print(*wishes(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))

@@ -142,22 +142,7 @@ def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
 def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
     """Split rows by a sensitive attribute, the largest groups first.
 
-    Parameters
-    ----------
-    found : Multiplicity
-        The rows.
-    groups : array-like of shape (n_rows,), optional
-        The attribute, of values of any types; everyone is one group without it.
-
-    Returns
-    -------
-    list of (str, ndarray)
-        All groups, each with a name of its own, and their masks. Rows without a value are a group.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value a row.
+    Values may be of any type; rows without one are a group.
     """
     if groups is None:
         return [("everyone", np.ones(len(found.low), dtype=bool))]

@@ -21,24 +21,8 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     Gaussian mechanism attains. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, so that
     nothing overflows.
 
-    Parameters
-    ----------
-    mu : float
-        μ ≥ 0; infinity stands for no guarantee.
-    epsilon : float
-        ε ≥ 0.
+    μ = ∞ stands for no guarantee.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is negative or NaN.
-
-    Examples
-    --------
     >>> round(gdp_delta(1.0, 1.0), 6)
     0.126937
     """
@@ -60,25 +44,8 @@ def gdp_delta(mu: float, epsilon: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Least ε such that μ-GDP implies (ε, δ)-DP; see :func:`gdp_delta`.
 
-    Parameters
-    ----------
-    mu : float
-        μ ≥ 0; infinity stands for no guarantee.
-    delta : float
-        δ in [0, 1).
+    Infinite for δ = 0 unless μ = 0; μ = ∞ stands for no guarantee.
 
-    Returns
-    -------
-    float
-        Infinity for δ = 0 unless μ = 0.
-
-    Raises
-    ------
-    ValueError
-        If ``mu`` or ``delta`` is out of range.
-
-    Examples
-    --------
     >>> round(gdp_epsilon(1.0, 1e-5), 4)
     4.3772
     """
@@ -99,24 +66,8 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 def gdp_mu(epsilon: float, delta: float) -> float:
     """Largest μ such that μ-GDP implies (ε, δ)-DP.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0, finite.
-    delta : float
-        δ in (0, 1): Gaussian DP says nothing at δ = 0.
+    δ > 0: Gaussian DP says nothing at δ = 0.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` or ``delta`` is out of range.
-
-    Examples
-    --------
     >>> mu = gdp_mu(1.0, 1e-5)
     >>> round(mu, 4), gdp_epsilon(mu, 1e-5) <= 1.0
     (0.2681, True)

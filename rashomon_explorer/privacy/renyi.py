@@ -15,25 +15,8 @@ def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> fl
     min over orders a of D_a + [log(1/δ) + a log(1 − 1/a) − log(a − 1)]/(a − 1) (Canonne, Kamath
     and Steinke 2020, Proposition 12).
 
-    Parameters
-    ----------
-    orders, divergences : array-like of shape (m,)
-        a > 1, and D_a ≥ 0 in both directions.
-    delta : float
-        δ in [0, 1).
+    ``divergences`` hold in both directions. Infinite for δ = 0, or without orders.
 
-    Returns
-    -------
-    float
-        Infinity for δ = 0, or without orders.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
     >>> orders = np.linspace(1.1, 60, 600)
     >>> round(renyi_epsilon(orders, orders / 2, 1e-5), 3)
     4.728

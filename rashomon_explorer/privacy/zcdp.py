@@ -22,25 +22,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     min over α > 1 of αρ + [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1)
     (Canonne, Kamath and Steinke 2020, Corollary 13).
 
-    Parameters
-    ----------
-    rho : float
-        ρ ≥ 0; infinity stands for no guarantee.
-    delta : float
-        δ in [0, 1).
+    Infinite for δ = 0 unless ρ = 0; ρ = ∞ stands for no guarantee.
 
-    Returns
-    -------
-    float
-        Infinity for δ = 0 unless ρ = 0.
-
-    Raises
-    ------
-    ValueError
-        If ``rho`` or ``delta`` is out of range.
-
-    Examples
-    --------
     >>> bool(zcdp_epsilon(0.5, 1e-6) <= 0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
     True
     """
@@ -77,24 +60,8 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """Largest ρ such that ρ-zCDP implies (ε, δ)-DP by :func:`zcdp_epsilon`.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0, finite.
-    delta : float
-        δ in (0, 1): zCDP says nothing at δ = 0.
+    δ > 0: zCDP says nothing at δ = 0.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` or ``delta`` is out of range.
-
-    Examples
-    --------
     >>> rho = zcdp_rho(1.0, 1e-6)
     >>> round(rho, 4), zcdp_epsilon(rho, 1e-6) <= 1.0
     (0.0244, True)

@@ -24,13 +24,6 @@ def frozen(values: ArrayLike) -> FloatArray:
 def places_of_mask(mask: ArrayLike, count: int) -> Places:
     """Places of the models that a mask keeps.
 
-    Raises
-    ------
-    ValueError
-        If the mask is not one True or False for each model.
-
-    Examples
-    --------
     >>> places_of_mask([True, False, True], 3).tolist()
     [0, 2]
     """
@@ -46,15 +39,6 @@ def places_of_mask(mask: ArrayLike, count: int) -> Places:
 def places_of_key(key: object, count: int) -> Places:
     """Places that an index, slice, mask or sequence of places names.
 
-    Raises
-    ------
-    IndexError
-        If a place is not below ``count``.
-    TypeError
-        If ``key`` is none of these.
-
-    Examples
-    --------
     >>> places_of_key(-1, 3).tolist(), places_of_key(slice(2), 3).tolist()
     ([2], [0, 1])
     """
@@ -76,13 +60,6 @@ def places_of_key(key: object, count: int) -> Places:
 def how_many(n: int, count: int) -> int:
     """Return ``n`` if so many of ``count`` models can be had.
 
-    Raises
-    ------
-    ValueError
-        If ``n`` is not a whole number from 1 to ``count``.
-
-    Examples
-    --------
     >>> how_many(2, 3)
     2
     """

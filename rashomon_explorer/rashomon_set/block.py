@@ -174,6 +174,7 @@ class ModelBlock(Selection):
         Returns
         -------
         set of the same type
+            Everything but the groups is shared with this one.
 
         Raises
         ------
@@ -235,6 +236,7 @@ class ModelBlock(Selection):
         Returns
         -------
         ndarray of shape (n_draws, n_rows)
+            A row a model.
 
         Raises
         ------

@@ -148,6 +148,7 @@ class CuratorSet(Selection):
         Returns
         -------
         RashomonSet or PredictorSet
+            Of the kind that was saved.
 
         Raises
         ------

@@ -37,20 +37,11 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of set that files hold.
-
-    Parameters
-    ----------
-    holds : type
-    public : bool
-        Whether others than the owner may read the file.
-    reader : str
-        What reads it, for an error.
-    """
+    """A type of set that files hold."""
 
     holds: type[Parts]
-    public: bool
-    reader: str
+    public: bool  # whether others than the owner may read the file
+    reader: str  # what reads it, for an error
 
 
 _KINDS: dict[str, Kind] = {}  # filled by the types of sets themselves, which stand above this file
@@ -79,13 +70,7 @@ def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
 
 
 def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
-    """Read a set of the wanted type.
-
-    Raises
-    ------
-    DataError
-        If the file is no set, a set of another type, or was written by a newer version.
-    """
+    """Read a set of the wanted type."""
     arrays = _read(path)
     header = _header(path, arrays)
     if header["kind"] not in _KINDS:

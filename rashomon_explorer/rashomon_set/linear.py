@@ -165,10 +165,6 @@ class RashomonSet(ModelBlock, CuratorSet):
     def release(self) -> ReleasedSet:
         """Keep the draws and their guarantee alone.
 
-        Returns
-        -------
-        ReleasedSet
-
         Raises
         ------
         CuratorOnlyError

@@ -51,13 +51,7 @@ def number_of(value: float | str) -> float:
 
 
 def labels(classes: tuple[Any, ...]) -> list[Any]:
-    """List class labels, if JSON has them.
-
-    Raises
-    ------
-    TypeError
-        If it does not have one of them.
-    """
+    """List class labels, if JSON has them."""
     for label in classes:
         if not isinstance(label, str | int | float | None):
             raise TypeError(

@@ -161,6 +161,7 @@ class PredictorSet(CuratorSet):
         Returns
         -------
         ndarray of shape (n_draws, n_rows)
+            A row a model.
 
         Raises
         ------

@@ -43,10 +43,6 @@ class ReleasedSet(ModelBlock):
         ----------
         path : path-like
 
-        Returns
-        -------
-        ReleasedSet
-
         Raises
         ------
         DataError

@@ -144,10 +144,6 @@ class Selection(Saved, Shown):
         reads_rows : bool, optional
             Whether ``coef`` was computed from private rows; see :meth:`filter`.
 
-        Returns
-        -------
-        set of the same type
-
         Raises
         ------
         ValueError
@@ -190,10 +186,6 @@ class Selection(Saved, Shown):
             Coefficients up to this size count as 0; drawn ones are hardly ever exactly 0.
         reads_rows : bool, default=False
             Whether ``tol`` was chosen by private rows.
-
-        Returns
-        -------
-        set of the same type
 
         Raises
         ------

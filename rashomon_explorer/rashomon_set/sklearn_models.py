@@ -105,15 +105,7 @@ LinearModel = DrawnLogisticRegression | DrawnLinearSVC | DrawnRidge
 
 
 def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
-    """See :meth:`ModelBlock.to_sklearn`.
-
-    Raises
-    ------
-    IndexError
-        If there is no such model.
-    TypeError
-        If ``draw`` is not one place.
-    """
+    """See :meth:`ModelBlock.to_sklearn`."""
     if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
         raise TypeError(f"draw must be the place of one model, got {draw!r}")
     place = places_of_key(draw, models.n_draws)[0]

@@ -96,10 +96,6 @@ def release(
     note : str, default=""
         For people, in the ledger.
 
-    Returns
-    -------
-    Released
-
     Raises
     ------
     BudgetExceededError

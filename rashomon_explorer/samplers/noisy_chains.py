@@ -15,25 +15,14 @@ _SECONDS_BETWEEN_RESTS = 5e-3
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyChains:
-    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) side by side; what they cost is not known here.
+    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) side by side; what they cost is not known here."""
 
-    Parameters
-    ----------
-    drift : Drift
-        What the steps follow, and the domain Π projects onto.
-    step_size : float
-        h.
-    n_steps, n_chains, burn_in : int
-    start : tuple of float or None
-        Model (p,) at which every chain begins, 0 by default.
-    """
-
-    drift: Drift
-    step_size: float
+    drift: Drift  # what the steps follow, and the domain Π projects onto
+    step_size: float  # h
     n_steps: int
     n_chains: int
     burn_in: int
-    start: tuple[float, ...] | None
+    start: tuple[float, ...] | None  # model (p,) at which every chain begins, 0 by default
 
     def states(
         self, rng: np.random.Generator, first: FloatArray | None = None

@@ -57,10 +57,6 @@ def fairness_audit(
     n_bins : int, default=10
         Of the expected calibration error.
 
-    Returns
-    -------
-    FairnessAudit
-
     Raises
     ------
     ValueError

@@ -215,13 +215,7 @@ def score_table(
 
 
 def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
-    """Names of metrics, each once.
-
-    Raises
-    ------
-    ValueError
-        If one is not known or there is none.
-    """
+    """Names of metrics, each once."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(f"metrics must be a list of names, at least one, got {metrics!r}")
     for name in metrics:
@@ -231,13 +225,7 @@ def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
 
 
 def check_kinds(agg: str, method: str) -> None:
-    """Refuse an unknown way to make one number of groups' rates.
-
-    Raises
-    ------
-    ValueError
-        If it is unknown.
-    """
+    """Refuse an unknown way to make one number of groups' rates."""
     if agg not in _WORSE:
         raise ValueError(f"agg must be 'difference' or 'ratio', got {agg!r}")
     if (agg, method) not in _GAPS:

@@ -23,10 +23,6 @@ def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0
     width : float, default=0.0
         Width s of the smooth threshold, 0 for the hard one.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -81,10 +77,6 @@ def path_average_excess(
         h, the time of one step.
     n_steps : int
         N; the start counts as the first state and the last state is left out.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -150,10 +142,6 @@ def accelerated_path_excess(
     width : float, default=0.0
         Width s of the smooth threshold, 0 for none.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -190,10 +178,6 @@ def accelerated_share(M: float, reached: float, n_steps: int) -> float:
         βT.
     n_steps : int
         N.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -89,10 +89,6 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
     failure : float
         Wanted bound of the probability, in (0, 1).
 
-    Returns
-    -------
-    int
-
     Raises
     ------
     ValueError

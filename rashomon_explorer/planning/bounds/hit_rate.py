@@ -54,10 +54,6 @@ def expected_excess_bound(p: int, beta: float, psi: float) -> float:
     beta : float
     psi : float
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> expected_excess_bound(p=10, beta=1000.0, psi=0.02)
@@ -77,10 +73,6 @@ def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
     p : int
     beta : float
     psi : float
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -104,10 +96,6 @@ def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
         Rashomon threshold, > 0: nothing can be promised of a set without width.
     hit_rate : float
         In (0, 1).
-
-    Returns
-    -------
-    float
 
     Raises
     ------

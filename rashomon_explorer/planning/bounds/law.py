@@ -111,10 +111,6 @@ def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
     psi : float, default=0.0
         Rashomon threshold.
 
-    Returns
-    -------
-    ExcessLaw
-
     Raises
     ------
     ValueError
@@ -144,10 +140,6 @@ def quadratic_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
         Inverse temperature of the hard threshold's law.
     psi : float, default=0.0
         Rashomon threshold.
-
-    Returns
-    -------
-    ExcessLaw
 
     Raises
     ------

@@ -70,10 +70,6 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
     psi : float, default=0.0
         Rashomon threshold.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError

@@ -37,10 +37,6 @@ def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     width : float, default=0.0
         Width s of the smooth threshold, 0 for the hard one.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     ValueError
@@ -70,10 +66,6 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     ----------
     L, m, n, psi, width
         As in :func:`coupling_distance`.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -113,10 +105,6 @@ def population_risk(
         As in :func:`~rashomon_explorer.planning.bounds.expected_excess`.
     L, m, n
         As in :func:`coupling_distance`.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

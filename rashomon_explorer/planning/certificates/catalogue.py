@@ -73,10 +73,6 @@ def gibbs_certificates(
     interior : bool, default=False
         Whether for every data set the minimiser over ℝᵖ is inside the domain.
 
-    Returns
-    -------
-    tuple of Certificate
-
     Raises
     ------
     ValueError
@@ -134,10 +130,6 @@ def path_certificates(
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
         ``"hard"`` at ψ = 0 is none at all.
     n_chains : int, default=1
-
-    Returns
-    -------
-    tuple of Certificate
 
     Raises
     ------

@@ -237,10 +237,6 @@ def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: floa
     time : float
         T.
 
-    Returns
-    -------
-    Guarantee
-
     Raises
     ------
     ValueError

@@ -13,21 +13,8 @@ def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
     The p at which so few hits or fewer have probability ``failure``: the 1 − failure quantile of
     Beta(hits + 1, trials − hits) (Clopper and Pearson 1934).
 
-    Parameters
-    ----------
-    hits : array-like of int
-        From 0 to ``trials``.
-    trials : int
-    failure : float
-        In (0, 1).
+    1 where every trial hit.
 
-    Returns
-    -------
-    ndarray
-        Of the shape of ``hits``; 1 where every trial hit.
-
-    Examples
-    --------
     >>> round(float(upper_bound(0, 100, 0.05)), 4)  # 1 − 0.05^(1/100)
     0.0295
     """

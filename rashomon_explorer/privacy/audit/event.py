@@ -91,20 +91,8 @@ def errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Upper bounds of false alarms and misses at each level, each failing at most ``failure``.
 
-    Parameters
-    ----------
-    levels : ndarray of shape (L,)
-    above : bool
-    first, second : ndarray of shape (k,)
-        Scores under either neighbour.
-    failure : float
+    ``first`` and ``second`` (k,) are scores under either neighbour.
 
-    Returns
-    -------
-    tuple of two ndarray of shape (L,)
-
-    Examples
-    --------
     >>> low, high = np.zeros(100), np.ones(100)
     >>> false_alarms, misses = errors(np.array([0.5]), True, low, high, failure=0.05)
     >>> false_alarms.round(4).tolist(), misses.round(4).tolist()

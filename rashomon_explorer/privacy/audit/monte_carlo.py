@@ -55,10 +55,6 @@ class MonteCarloAudit:
         delta : float, optional
             By default the audit's own; any other may be asked for, at the same confidence.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
@@ -141,10 +137,6 @@ def monte_carlo(
     random_state : int, optional
         For a reproducible audit.
     batched : bool, default=False
-
-    Returns
-    -------
-    MonteCarloAudit
 
     Raises
     ------

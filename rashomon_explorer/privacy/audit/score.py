@@ -18,23 +18,8 @@ def learnt_statistic(first: FloatArray, second: FloatArray) -> Statistic:
     laws that differ in spread are told apart too. A score that learns badly finds less: what an
     audit proves stays true.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (k, ...)
-        Outputs that are used for nothing else.
+    ``first`` and ``second`` are outputs that are used for nothing else.
 
-    Returns
-    -------
-    callable
-        Maps outputs (k, ...) to scores (k,).
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> one, other = rng.standard_normal((2, 500, 3)) + [[[0.0, 0, 0]], [[3.0, 0, 0]]]
     >>> score = learnt_statistic(one, other)

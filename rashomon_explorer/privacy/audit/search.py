@@ -54,10 +54,6 @@ def search(
     key : callable, optional
         What is to be largest, by default |log ratio|.
 
-    Returns
-    -------
-    Worst
-
     Raises
     ------
     ValueError

@@ -30,19 +30,12 @@ class DoesNotApply(Exception):
 
 @dataclass(frozen=True)
 class Method:
-    """A sum of guarantees.
-
-    Parameters
-    ----------
-    name : str
-    adaptive : bool
-        Whether it holds when a mechanism, not its price, may depend on earlier results.
-    epsilon : callable
-        From parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`.
-    """
+    """A sum of guarantees."""
 
     name: str
+    # whether it holds when a mechanism, not its price, may depend on earlier results
     adaptive: bool
+    # from parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`
     epsilon: Callable[[list[Guarantee], float], float]
 
 

@@ -22,10 +22,6 @@ def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
     epsilons : array-like of shape (m,)
         ε(a) ≥ 0; an infinite one is left out.
 
-    Returns
-    -------
-    Guarantee
-
     Raises
     ------
     ValueError

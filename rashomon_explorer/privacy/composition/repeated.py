@@ -32,10 +32,6 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     k : int
         Number of draws, ≥ 1, fixed before the first.
 
-    Returns
-    -------
-    Guarantee
-
     Raises
     ------
     ValueError

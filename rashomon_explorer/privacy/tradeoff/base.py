@@ -76,20 +76,7 @@ class TradeOff(ABC):
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below.
 
-        Parameters
-        ----------
-        alpha : array-like
-            Type I errors in [0, 1].
-
-        Returns
-        -------
-        ndarray
-            Of the shape of ``alpha``, never above 1 − α.
-
-        Raises
-        ------
-        ValueError
-            If a type I error is not in [0, 1].
+        Never above 1 − α.
         """
         top = min(self.epsilon(_NEGLIGIBLE), 100.0)
         epsilon = np.linspace(0.0, top, _LINES)

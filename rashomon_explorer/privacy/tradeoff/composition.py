@@ -163,10 +163,6 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     grid : float, optional
         Of the numerical part; see :class:`Composition`.
 
-    Returns
-    -------
-    TradeOff
-
     Examples
     --------
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])

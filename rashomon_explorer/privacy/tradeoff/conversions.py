@@ -43,10 +43,6 @@ def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
     orders, divergences : array-like
         a > 1 and D_a ≥ 0 in both directions.
 
-    Returns
-    -------
-    Piecewise
-
     Raises
     ------
     ValueError

@@ -120,10 +120,6 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike) -> Piecewise:
     epsilons, deltas : array-like
         ε ≥ 0, increasing; δ in [0, 1].
 
-    Returns
-    -------
-    Piecewise
-
     Raises
     ------
     ValueError
@@ -188,10 +184,6 @@ def from_samples(
         Scores under either neighbour; high scores speak for the second.
     confidence : float, optional
         In (0, 1), of both bands together.
-
-    Returns
-    -------
-    Piecewise
 
     Raises
     ------

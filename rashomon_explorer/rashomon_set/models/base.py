@@ -45,13 +45,6 @@ def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
 def check_scores(scores: FloatArray, what: str) -> FloatArray:
     """Return scores without NaN or infinity.
 
-    Raises
-    ------
-    ValueError
-        If there is one; the message names the first.
-
-    Examples
-    --------
     >>> check_scores(np.array([[0.5, np.nan]]), "predictions")
     Traceback (most recent call last):
         ...

@@ -121,13 +121,6 @@ class FittedModels:
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
     """Places of labels among the classes.
 
-    Raises
-    ------
-    ValueError
-        If a label is not among them.
-
-    Examples
-    --------
     >>> class_codes(["no", "yes", "no"], ("no", "yes"), "y").tolist()
     [0, 1, 0]
     """

@@ -57,10 +57,6 @@ def from_draws(
         The sampler's own certificate for these draws. Without one there is no guarantee: nothing
         is known of how the draws were made.
 
-    Returns
-    -------
-    RashomonSet
-
     Raises
     ------
     ValueError

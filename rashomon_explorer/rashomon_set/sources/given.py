@@ -13,13 +13,6 @@ from rashomon_explorer.validation import check_nonnegative_or_infinite
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
     """Every label once, sorted, as plain values.
 
-    Raises
-    ------
-    ValueError
-        If some labels are text and others numbers, which are never the same class.
-
-    Examples
-    --------
     >>> sort_labels(["b", "a"], ["c"])
     ('a', 'b', 'c')
     """
@@ -56,13 +49,6 @@ def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
 def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the models, by default their places.
 
-    Raises
-    ------
-    ValueError
-        If there is not one name a model.
-
-    Examples
-    --------
     >>> names_of(2, None)
     ('model 0', 'model 1')
     """

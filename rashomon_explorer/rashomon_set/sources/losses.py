@@ -25,26 +25,11 @@ def losses_of(
 ) -> tuple[FloatArray, str]:
     """Loss of every model, and its name.  Curator: computed from private rows.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    y : array-like of shape (n_rows,)
-    classes : tuple
-        Empty for regression.
-    loss : str, callable or None
-        A key of ``PREDICTION_LOSSES``, or a function of the true classes' codes (or targets) and
-        one model's scores. None is log loss for probabilities, the share of errors for labels,
-        and half the mean squared error for targets.
-    certain : bool
-        Whether the scores are labels, 0 and 1, of which no log loss can be asked.
+    ``loss`` is a key of ``PREDICTION_LOSSES``, or a function of the true classes' codes (or
+    targets) and one model's scores. None is log loss for probabilities, the share of errors for
+    labels (``certain``: scores 0 and 1, of which no log loss can be asked), and half the mean
+    squared error for targets.
 
-    Raises
-    ------
-    ValueError
-        If a length, a label, the name or a result is wrong.
-
-    Examples
-    --------
     >>> scores = np.array([[0.9, 0.4]])
     >>> losses_of(scores, [1, 1], classes=(0, 1), loss="zero_one", certain=False)
     (array([0.5]), 'zero_one')

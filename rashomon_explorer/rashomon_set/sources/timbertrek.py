@@ -98,13 +98,7 @@ def from_timbertrek(
 
 
 def read_json(source: str | PathLike[str]) -> Any:
-    """Content of a JSON file.
-
-    Raises
-    ------
-    DataError
-        If it is not JSON.
-    """
+    """Content of a JSON file."""
     with open(source, encoding="utf-8") as file:
         try:
             return json.load(file)

@@ -16,13 +16,7 @@ from rashomon_explorer.rashomon_set.sources.losses import losses_of
 def errors_of(
     trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
 ) -> FloatArray:
-    """Share of rows that each tree labels wrongly.  Curator: computed from private rows.
-
-    Raises
-    ------
-    ValueError
-        If rows or labels are missing, or do not fit each other or the trees.
-    """
+    """Share of rows that each tree labels wrongly.  Curator: computed from private rows."""
     if X is None or y is None:
         raise ValueError("X and y go together: rows, and the label of each")
     if not trees:
@@ -46,11 +40,6 @@ def tree_set(
 
     ``complete`` says whether all trees within ψ are here; None for a set that was enumerated by
     this very loss: it is as far as its worst tree, and what lies beyond is not known.
-
-    Raises
-    ------
-    ValueError
-        If there are no trees, or a tree or loss is not sound.
     """
     if not trees:
         raise ValueError("there are no trees in the source")

@@ -18,14 +18,6 @@ from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 class LocalProblem(Problem):
     """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants.
 
-    Parameters
-    ----------
-    problem : Problem
-    domain : Neighbourhood
-        Part of the problem's domain.
-
-    Examples
-    --------
     >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
     >>> local = LocalProblem(problem, Neighbourhood.of(problem.domain, np.zeros(2), distance=0.1))
     >>> local.osc < problem.osc
@@ -43,10 +35,7 @@ class LocalProblem(Problem):
     def minimum(self) -> Minimum:
         """Certified minimum on the neighbourhood (curator): mostly the whole domain's.
 
-        Raises
-        ------
-        SamplerError
-            If the gap cannot be certified.
+        A gap that cannot be certified is an error.
         """
         whole = self._wide.minimum
         if self.domain.contains(whole.theta[:, None])[0]:
@@ -58,21 +47,7 @@ class LocalProblem(Problem):
 def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
     """Minimum known at least to ``tolerance``: the known one, or one found from there.
 
-    Parameters
-    ----------
-    problem : Problem
-    known : Minimum
-    tolerance : float
-        Public, because it is paid for.
-
-    Returns
-    -------
-    Minimum
-
-    Raises
-    ------
-    SamplerError
-        If the gap cannot be certified.
+    The tolerance is public, because it is paid for.
     """
     if known.gap <= tolerance:
         return known

@@ -64,14 +64,6 @@ class RegularisedSampler(OneModelSampler):
 class RidgedProblem(Problem):
     """The same rows and domain with a ridge.
 
-    Parameters
-    ----------
-    problem : Problem
-        Without ridge.
-    ridge : float
-
-    Examples
-    --------
     >>> plain = Problem([[0.5], [-0.5]], [1, -1])
     >>> theta = np.ones((2, 1))
     >>> bool(np.isclose(RidgedProblem(plain, 0.5).value(theta), plain.value(theta) + 0.5)[0])
