@@ -119,6 +119,7 @@ class NetworkTarget:
         Returns
         -------
         ndarray of shape (K, n_rows)
+            A row a network.
         """
         rows = self._prepared(np.asarray(X, dtype=float))
         return self._forward(rows, self._layers(theta))[0]

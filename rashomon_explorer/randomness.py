@@ -28,10 +28,6 @@ def generator(seed: int | list[int] | None = None) -> np.random.Generator:
     seed : int or list of int, optional
         For a reproducible run: PCG64, with the same numbers whether randomgen is there or not.
 
-    Returns
-    -------
-    numpy.random.Generator
-
     Examples
     --------
     >>> generator(7).integers(100, size=3).tolist() == generator(7).integers(100, size=3).tolist()

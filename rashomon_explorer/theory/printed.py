@@ -185,10 +185,6 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
     ----------
     epsilon, delta : float
 
-    Returns
-    -------
-    tuple of Certificate
-
     Raises
     ------
     ValueError

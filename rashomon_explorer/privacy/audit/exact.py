@@ -23,10 +23,6 @@ def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
     log_first, log_second : array-like of shape (N,)
         Log weights, not necessarily normalised.
 
-    Returns
-    -------
-    ExactAudit
-
     Raises
     ------
     ValueError
@@ -67,10 +63,6 @@ def exact(
         One interval a dimension, around all of the mass: what is outside is cut off.
     points : int, optional
         Nodes an axis, by default 4001 or 401; made odd.
-
-    Returns
-    -------
-    ExactAudit
 
     Raises
     ------

@@ -133,6 +133,7 @@ class ExactAudit:
         Returns
         -------
         tuple of str
+            A sentence for each part of the claim that fails.
         """
         # One slack for all δ: where a level falls between two nodes, errors have either sign.
         bounds = [(f"ε({d:g})", _epsilon_at(d), claim.epsilon(d)) for d in deltas]

@@ -130,7 +130,8 @@ class Charge:
 
         Returns
         -------
-        What the work returns.
+        object
+            What the work returns.
 
         Raises
         ------

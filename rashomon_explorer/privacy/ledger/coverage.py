@@ -25,24 +25,9 @@ def check_covered(guarantee: Guarantee, delta: float, rule: str | None) -> None:
     sampled batches, or one that is known at some Rényi orders, is not in the sum, and no rule for
     such curves is proved here (docs/ledger.md).
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        About to be charged.
-    delta : float
-        The budget's δ; where it is 0 the two are compared at 10⁻⁶.
-    rule : str or None
-        ``"zcdp"`` to be charged by the looser rule.
+    Where the budget's δ is 0 the two are compared at 10⁻⁶; ``rule="zcdp"`` asks to be charged by
+    the looser one.
 
-    Raises
-    ------
-    LedgerError
-        If the looser rule would be used unasked.
-    ValueError
-        If there is no such rule.
-
-    Examples
-    --------
     >>> from rashomon_explorer.privacy import bounded_range, gdp
     >>> check_covered(bounded_range(0.5), 1e-6, None)
     >>> check_covered(gdp(0.5), 1e-6, None)

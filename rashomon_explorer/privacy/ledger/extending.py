@@ -19,28 +19,9 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
     was seen, whether the rest is bought may depend on it, and no sum of the two prices is known
     to cover that; so a committed charge is refused.
 
-    Parameters
-    ----------
-    whole : Guarantee
-        Of everything that the run may show from now on.
-    entry : LedgerEntry
-        The run's charge.
+    What is returned is a price and not the guarantee of anything by itself: it counts in sums of
+    one notion, as the ledger's are, and in no finer composition. Neither may have a δ of its own.
 
-    Returns
-    -------
-    Guarantee
-        A price, and not the guarantee of anything by itself: it counts in sums of one notion,
-        as the ledger's are, and in no finer composition.
-
-    Raises
-    ------
-    LedgerError
-        If the charge was not started, or is committed or voided.
-    ValueError
-        If one of the two has a δ of its own.
-
-    Examples
-    --------
     >>> from rashomon_explorer.privacy import gdp
     >>> entry = LedgerEntry(1, "", "", "", {}, gdp(mu=0.6), "started")
     >>> rest_of(gdp(mu=1.0), entry).mu
@@ -67,21 +48,7 @@ def check_extendable(
     A charge pays in advance for one whole: were it taken off two, the sum would be short of the
     second. The rest of a charge is no run of its own and has nothing to take off.
 
-    Parameters
-    ----------
-    charge : Charge
-        The one to extend.
-    path : Path
-        File of the ledger that is asked.
-    identity : str
-        Random name of that file.
-    entries : iterable of LedgerEntry
-        All charges of that ledger.
-
-    Raises
-    ------
-    LedgerError
-        If it is another ledger's, was extended already, or is the rest of a charge itself.
+    ``identity`` is the random name of the ledger's file at ``path``.
     """
     if charge.path.resolve() != path.resolve():
         raise LedgerError(

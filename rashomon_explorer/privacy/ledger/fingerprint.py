@@ -19,20 +19,8 @@ def fingerprint(rows: Any, key: bytes) -> bytes:
     Who lacks the key learns nothing from it. Numbers count as doubles, so that 1, 1.0 and True
     agree, and 0.0 and −0.0; everything else counts as its text.
 
-    Parameters
-    ----------
-    rows : DataFrame or array-like of shape (n_rows, n_features)
-        The order of columns matters, and every value does.
-    key : bytes
-        At most 64.
+    16 bytes. The order of columns matters, and every value does.
 
-    Returns
-    -------
-    bytes
-        16 of them.
-
-    Examples
-    --------
     >>> table = [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]
     >>> same = pd.DataFrame({"age": [3, 1, 1], "debt": [4.0, 2.0, 2.0]})
     >>> fingerprint(table, b"key") == fingerprint(same, b"key")

@@ -95,10 +95,6 @@ class Ledger(Shown):
         epsilon, delta : float, optional
             The budget, for good. A ledger without one records and refuses nothing.
 
-        Returns
-        -------
-        Ledger
-
         Raises
         ------
         LedgerError
@@ -121,10 +117,6 @@ class Ledger(Shown):
             The file.
         **budget
             Takes none: it is set by :meth:`create`.
-
-        Returns
-        -------
-        Ledger
 
         Raises
         ------

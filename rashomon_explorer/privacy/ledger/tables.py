@@ -31,13 +31,6 @@ class TableRegistry:
     It is no ledger: a lost one is made anew, with another key, and then knows nothing. It holds
     neither rows nor anything that can be traced to one without its key, which lies in it.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the ledgers are.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     registry = TableRegistry(Path(folder))
@@ -68,10 +61,7 @@ class TableRegistry:
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
         """Keep that there is a ledger of this name and that these rows, if any, are charged to it.
 
-        Returns
-        -------
-        tuple of str
-            File names of all ledgers that this table was charged to, this one included.
+        Returns the file names of all ledgers that the table was charged to, this one included.
         """
         # The file comes into being as its owner's; SQLite would make it everybody's to read.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -105,23 +95,8 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
     It reads the rows, so that the charge must have been started, and what it says is the
     curator's.
 
-    Parameters
-    ----------
-    ledger : Path
-        File of the ledger.
-    rows : DataFrame or array-like of shape (n_rows, n_features)
-
-    Returns
-    -------
-    tuple of str
-        File names of the other ledgers.
-
-    Warns
-    -----
-    SameTableWarning
-        If there are others.
-    LedgerWarning
-        If the folder cannot keep it; nothing else depends on that.
+    Returns the file names of the others. A folder that cannot keep it warns too; nothing else
+    depends on that.
     """
     ledger = ledger.resolve()
     try:

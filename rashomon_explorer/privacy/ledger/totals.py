@@ -20,22 +20,13 @@ _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
 class ExactSum:
     """Sum of doubles without rounding, from which any of them can be taken back.
 
-    Parameters
-    ----------
-    finite : Fraction
-        Sum of the finite terms; every double is a fraction.
-    infinite : int
-        Number of infinite terms.
-
-    Examples
-    --------
     >>> total = ExactSum().plus(0.1).plus(1e300).plus(math.inf)
     >>> float(total), float(total.minus(math.inf).minus(1e300))
     (inf, 0.1)
     """
 
-    finite: Fraction = Fraction(0)
-    infinite: int = 0
+    finite: Fraction = Fraction(0)  # sum of the finite terms; every double is a fraction
+    infinite: int = 0  # number of infinite terms
 
     @classmethod
     def of(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":

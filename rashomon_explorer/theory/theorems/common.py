@@ -67,13 +67,8 @@ def contraction_of(
 ) -> float:
     """c, given or max{|1 − ηm|, |1 − ηM|} of an m-strongly convex, M-smooth loss.
 
-    Raises
-    ------
-    ValueError
-        If c is not in [0, 1), if η ≥ 2/M, or unless either c or all of m, M and η are given.
+    c must be in [0, 1), and η < 2/M; either c is given, or all of m, M and η are.
 
-    Examples
-    --------
     >>> contraction_of(ridge=0.5, smoothness=4.0, step_size=0.25)
     0.875
     """

@@ -28,10 +28,6 @@ def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float
     step_size : float
         η.
 
-    Returns
-    -------
-    Guarantee
-
     Raises
     ------
     ValueError
@@ -57,10 +53,6 @@ def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -
         S: F − F' is S-Lipschitz for any two neighbours.
     ridge : float
         m > 0.
-
-    Returns
-    -------
-    Guarantee
 
     Raises
     ------
@@ -97,10 +89,6 @@ def exponential_mechanism_convex(
         D.
     step_size, smoothness : float, optional
         η and M.
-
-    Returns
-    -------
-    Guarantee
 
     Raises
     ------
