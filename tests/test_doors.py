@@ -60,3 +60,12 @@ def test_every_file_that_the_map_names_is_there() -> None:
         found = [root / name for root in (package, here, *here.parents) if (root / name).exists()]
         assert found, f"docs/architecture.md names {name}, which is not there"
         here = found[0] if found[0].is_dir() else found[0].parent
+
+
+def test_the_walk_names_functions_that_are_there_in_at_most_nine_rooms() -> None:
+    package = Path(measures.__file__).parents[1]
+    page = (package.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = re.findall(r"^\| \d+ \| `([\w/.]+)` \| `(\w+)` \|", page, re.MULTILINE)
+    assert 0 < len(walk) <= 9
+    for file, function in walk:
+        assert f"def {function}(" in (package / file).read_text(encoding="utf-8"), (file, function)

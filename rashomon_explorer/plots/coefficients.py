@@ -12,10 +12,10 @@ from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
 from rashomon_explorer.plots.text import number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
     BLUE,
     LOSS_SCALE,
     PURPLE,
-    VERMILLION,
     add_band,
     new_figure,
 )
@@ -91,7 +91,7 @@ def plot_coefficients(
         marker={
             "symbol": "x",
             "size": 13,
-            "color": VERMILLION,
+            "color": BEST_MODEL,
             "line": {"color": "white", "width": 1},
         },
         hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",

@@ -12,13 +12,13 @@ from rashomon_explorer.plots._checks import shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
     BLUE,
     GREEN,
     GREY,
     LOSS_SCALE,
     PURPLE,
     SKY,
-    VERMILLION,
     new_figure,
 )
 
@@ -66,7 +66,7 @@ def plot_frontier(
     figure = new_figure("What fairness costs", " · ".join(filter(None, told)))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
-    _mark(figure, "best model", audit.best, gap, by, ("x", VERMILLION))
+    _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
     _mark(figure, "least unfair", fairest, gap, by, ("diamond", GREEN))
     equal = 1 if gap.endswith("_ratio") else 0
     figure.update_layout(
@@ -118,7 +118,7 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
         y=rows,
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": 10, "color": VERMILLION},
+        marker={"symbol": "x", "size": 10, "color": BEST_MODEL},
         hovertemplate="best model: %{x:.4g}<extra></extra>",
     )
     equal = "ratio between groups (1 is equal)"

@@ -17,13 +17,13 @@ from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
     BLUE,
     CATEGORIES,
     GREY,
     LOSS_SCALE,
     PURPLE,
     SKY,
-    VERMILLION,
     curator_band,
     new_figure,
 )
@@ -190,7 +190,7 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         y=rows,
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": 9, "color": VERMILLION},
+        marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
         hovertemplate="best model: %{x:.4g}<extra></extra>",
     )
     figure.update_layout(

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, number, percent
-from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, VERMILLION, new_figure
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _GOLDEN = 0.618033988749895
@@ -137,6 +137,6 @@ def _add_strip(
         yaxis="y2",
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": 12, "color": VERMILLION},
+        marker={"symbol": "x", "size": 12, "color": BEST_MODEL},
         hovertemplate="best model: excess loss 0<extra></extra>",
     )

@@ -15,10 +15,10 @@ from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
 from rashomon_explorer.plots.disagreement import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
     BLUE,
     CATEGORIES,
     GREY,
-    VERMILLION,
     new_figure,
 )
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -171,7 +171,7 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
         customdata=np.stack([low, high], axis=1),
         text=words,
         mode="lines",
-        line={"color": VERMILLION, "width": 2},
+        line={"color": BEST_MODEL, "width": 2},
         name="best model",
         hovertemplate="best model %{y:.3f}<br>draws %{customdata[0]:.3f} to %{customdata[1]:.3f}"
         "<br>%{text}<extra></extra>",

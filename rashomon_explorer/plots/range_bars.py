@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BLUE, GREY, PURPLE, SKY, VERMILLION, new_figure
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, PURPLE, SKY, new_figure
 
 MOST_FEATURES = 12
 """More rows than this are left to the table, the widest first."""
@@ -65,7 +65,7 @@ def range_bars(
             y=rows,
             mode="markers",
             name="best model",
-            marker={"symbol": "x", "size": 9, "color": VERMILLION},
+            marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
             hovertemplate="best model: %{x:.4g}<extra></extra>",
         )
     figure.update_layout(

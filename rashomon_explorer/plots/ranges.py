@@ -13,7 +13,7 @@ from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.range_bars import MOST_FEATURES
 from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BLUE, SKY, VERMILLION, new_figure
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, SKY, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST_DOTS = 4_000
@@ -122,7 +122,7 @@ def _best(figure: go.Figure, exact: pd.DataFrame) -> None:
         y=np.arange(len(exact)),
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": 9, "color": VERMILLION},
+        marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
         hovertemplate="best model: %{x:.4g}<extra></extra>",
     )
 

@@ -12,8 +12,9 @@ ORANGE = "#E69F00"
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
 GREY = "#8A8F98"
+BEST_MODEL = VERMILLION
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
-"""Okabe–Ito colours for categories; vermillion comes last because it marks the best model."""
+"""Okabe–Ito colours for categories; vermillion comes last because the best model has it."""
 
 LOSS_SCALE = "Cividis"
 """Colour scale of losses: even in lightness, the same for colour-blind readers."""
