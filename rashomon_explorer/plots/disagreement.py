@@ -69,7 +69,7 @@ class Multiplicity:
         return self.high - self.low
 
 
-def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
+def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     """Measure what the models of a set disagree about on some rows.
 
     Models outside the set do not count: what they say is the mechanism's and not the set's. Where
@@ -77,7 +77,7 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws and the best model (curator only).
     X : array-like of shape (n_rows, n_features)
         Rows, scaled as the draws were fitted. Of a long table a fixed random subsample is read.
@@ -92,27 +92,27 @@ def multiplicity(rashomon_set: RashomonSet, X: ArrayLike) -> Multiplicity:
     ValueError
         If no model lies inside the set.
     """
-    models = need_inside(counted(rashomon_set), rashomon_set)
+    inside = need_inside(counted(models), models)
     # A table stays one: models of other sorts may take its columns of text.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     n_rows = len(table)
-    rows = _rows_to_read(n_rows, models.n_draws)
+    rows = _rows_to_read(n_rows, inside.n_draws)
     X = table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
-    scores, best = models.scores(X), models.best_scores(X)
+    scores, best = inside.scores(X), inside.best_scores(X)
     chosen = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
-    labels = likeliest(scores) if models.task == "classification" else None
+    labels = likeliest(scores) if inside.task == "classification" else None
     if best.ndim == 2:
         each = np.arange(len(rows))
         scores, best = scores[:, each, chosen], best[each, chosen]
     ranges = viable_prediction_range(scores)
     common = {
-        "n_models": models.n_draws,
+        "n_models": inside.n_draws,
         "n_rows": n_rows,
         "rows": rows,
         "low": ranges[:, 0],
         "high": ranges[:, 1],
         "best": best,
-        "n_classes": models.n_classes,
+        "n_classes": inside.n_classes,
         "of_labels": labels is not None and only_labels(scores),
     }
     return Multiplicity(**common, **_shares(labels, chosen))

@@ -47,7 +47,7 @@ def _people(found: Multiplicity) -> str:
 
 
 def plot_people(
-    rashomon_set: RashomonSet,
+    models: RashomonSet,
     X: ArrayLike,
     groups: ArrayLike | None = None,
     *,
@@ -57,7 +57,7 @@ def plot_people(
 
     Parameters
     ----------
-    rashomon_set : RashomonSet
+    models : RashomonSet
         The draws and the best model (curator only).
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted.
@@ -77,11 +77,11 @@ def plot_people(
     TypeError
         If given a `ReleasedSet`: this figure reads private rows.
     """
-    rashomon_set = need_curator(rashomon_set, "plot_people")
-    kept = counted(rashomon_set)
+    models = need_curator(models, "plot_people")
+    kept = counted(models)
     if kept.nobody:
-        return nobody_inside(_TITLE, rashomon_set)
-    found = multiplicity(rashomon_set, X)
+        return nobody_inside(_TITLE, models)
+    found = multiplicity(models, X)
     split = members(found, groups)
     figure = make_subplots(
         rows=1,
@@ -103,7 +103,7 @@ def plot_people(
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
-    return models_band(figure, rashomon_set)
+    return models_band(figure, models)
 
 
 def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
