@@ -16,11 +16,14 @@ _HOMES = {
     "RashomonClassifier": "estimators",
     "RashomonRegressor": "estimators",
     "RashomonSet": "rashomon_set",
+    "TableEncoder": "schema",
+    "TableSchema": "schema",
     "list_datasets": "datasets",
     "load_csv": "datasets",
     "load_dataset": "datasets",
     "plan": "planning",
     "privacy_leaks": "estimators",
+    "propose_schema": "schema",
 }
 
 __all__ = [
@@ -30,11 +33,14 @@ __all__ = [
     "RashomonClassifier",
     "RashomonRegressor",
     "RashomonSet",
+    "TableEncoder",
+    "TableSchema",
     "list_datasets",
     "load_csv",
     "load_dataset",
     "plan",
     "privacy_leaks",
+    "propose_schema",
 ]
 
 

@@ -1,7 +1,10 @@
-"""The one word about values that were outside their declared range and were moved into it."""
+"""Rows and values that are moved into their declared range, and the one word about it."""
 
 import warnings
 
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.users_line import users_line
 
@@ -23,3 +26,25 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
             RowsClippedWarning,
             stacklevel=users_line(),
         )
+
+
+def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
+    """Rows shortened to ``row_norm``, and the share that was longer (curator information).
+
+    Examples
+    --------
+    >>> clip_rows(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
+    (array([[0.6, 0.8],
+           [0.1, 0. ]]), 0.5)
+    """
+    # Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
+    # norm itself, which is then longer than any bound. Subnormal entries need no scaling.
+    largest = np.abs(rows).max(axis=1, initial=1e-300)
+    unit = rows / largest[:, None]
+    length = np.linalg.norm(unit, axis=1)
+    with np.errstate(over="ignore"):
+        longer = largest * length > row_norm
+    if not longer.any():
+        return rows, 0.0
+    shortened = unit * (row_norm / np.where(longer, length, 1.0))[:, None]
+    return np.where(longer[:, None], shortened, rows), float(longer.mean())

@@ -79,6 +79,10 @@ class RowsClippedWarning(UserWarning):
     """More than 1 % of rows or targets were outside a declared bound and were clipped (curator)."""
 
 
+class UndeclaredValueWarning(UserWarning):
+    """More than 1 % of rows hold a value that their schema does not declare (curator)."""
+
+
 class WeakGuaranteeWarning(UserWarning):
     """The public numbers promise so little that the draws may be useless, whatever the rows."""
 

@@ -7,11 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.constants import LARGEST_REACH
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses.blocks import sum_row_blocks
-from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import warn_if_clipped
+from rashomon_explorer.clipping import clip_rows, warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
@@ -255,28 +255,6 @@ class Problem(Shown):
                 f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"
             )
         return theta
-
-
-def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
-    """Rows shortened to ``row_norm``, and the share that was longer (curator information).
-
-    Examples
-    --------
-    >>> clip_rows(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
-    (array([[0.6, 0.8],
-           [0.1, 0. ]]), 0.5)
-    """
-    # Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
-    # norm itself, which is then longer than any bound. Subnormal entries need no scaling.
-    largest = np.abs(rows).max(axis=1, initial=1e-300)
-    unit = rows / largest[:, None]
-    length = np.linalg.norm(unit, axis=1)
-    with np.errstate(over="ignore"):
-        longer = largest * length > row_norm
-    if not longer.any():
-        return rows, 0.0
-    shortened = unit * (row_norm / np.where(longer, length, 1.0))[:, None]
-    return np.where(longer[:, None], shortened, rows), float(longer.mean())
 
 
 def add_intercept(rows: FloatArray) -> FloatArray:

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.domains import Ball, Box, L1Ball
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import SoftmaxLoss
-from rashomon_explorer.problem import Problem, clip_rows
+from rashomon_explorer.problem import Problem
 
 
 def simulated(n=300, p=4, scale=2.0, seed=0):

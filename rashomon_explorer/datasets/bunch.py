@@ -7,24 +7,27 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from rashomon_explorer.datasets.checks import (
-    Place,
-    check_declaration,
-    check_unique,
-    quoted,
-    row_place,
-    undeclared_features,
+from rashomon_explorer.datasets.checks import check_declaration, undeclared_features
+from rashomon_explorer.datasets.declaration import Declaration
+from rashomon_explorer.datasets.target import (
+    encode_classes,
+    encode_numbers,
+    infer_task,
+    labels_that_occur,
 )
-from rashomon_explorer.datasets.columns import (
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema import Column, Numeric, TableSchema
+from rashomon_explorer.schema.cells import (
     as_text,
     level_codes,
-    one_hot,
     refuse_missing_text,
-    within,
+    say_if_outside,
+    to_numbers,
 )
-from rashomon_explorer.datasets.declaration import Bounds, Declaration
-from rashomon_explorer.datasets.target import encode_classes, encode_numbers, infer_task
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.checks import Bounds
+from rashomon_explorer.schema.encoding import say_what_was_undeclared
+from rashomon_explorer.schema.levels import Levelled
+from rashomon_explorer.schema.words import Place, quoted, row_place
 
 
 def make_bunch(
@@ -34,13 +37,12 @@ def make_bunch(
     name: str,
     description: str,
     source: str,
-    bounds_learnt: bool = False,
     place: Place = row_place,
 ) -> Bunch:
     """Check a raw table against its declaration and encode it.
 
-    ``bounds_learnt`` says that some bounds were read off the rows, which voids every guarantee;
-    ``place`` names a row in messages. ``classes`` is None for a regression.
+    ``place`` names a row in messages. ``classes`` is None for a regression; ``frame`` is the table
+    as it was and ``schema`` its declaration, for ``RashomonClassifier(schema=...)``.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
@@ -50,14 +52,23 @@ def make_bunch(
     ([20.0, 90.0], [0, 1], ['no', 'yes'])
     """
     check_declaration(declared, list(frame.columns), len(frame))
+    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
+    if unknown:
+        raise DataError(f"no public bounds or categories are declared for {quoted(unknown)}")
+    schema = declared.schema(frame.columns)
     frame = frame.reset_index(drop=True)
-    sensitive = _sensitive(frame, declared, place)
-    features, bounds, groups = _features(frame, declared, place)
+    sensitive = _sensitive(frame, schema, place)
+    features, bounds = _features(frame, schema, place)
     task = infer_task(frame[declared.target], declared)
     labels: Sequence[Any] | np.ndarray
     if task == "classification":
-        labels, classes = encode_classes(frame[declared.target], declared.positive, place)
+        labels, classes = encode_classes(
+            frame[declared.target], declared.positive, place, schema.classes
+        )
         target_bounds = None
+        if schema.classes is None:  # those that occur are public
+            levels = labels_that_occur(frame[declared.target])
+            schema = schema.declare(declared.target, kind="categorical", levels=levels)
     else:
         if declared.positive is not None:
             raise DataError(
@@ -74,54 +85,61 @@ def make_bunch(
         y=pd.Series(labels, name=declared.target),
         sensitive=sensitive,
         bounds=bounds,
-        bounds_learnt=bounds_learnt,
+        bounds_learnt=bool(schema.leak),
         target_bounds=target_bounds,
         task=task,
         classes=classes,
         feature_names=list(features.columns),
-        feature_groups=groups,
-        DESCR=_describe(description, declared.target, classes, target_bounds, bounds_learnt),
+        feature_groups=schema.feature_groups,
+        schema=schema,
+        frame=frame,
+        DESCR=_describe(description, declared.target, classes, target_bounds, bool(schema.leak)),
         source=source,
     )
 
 
 def _features(
-    frame: pd.DataFrame, declared: Declaration, place: Place
-) -> tuple[pd.DataFrame, dict[str, Bounds], dict[str, tuple[str, ...]]]:
-    """Encode numbers and levels, in the table's order; say which columns are one feature."""
-    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
-    if unknown:
-        raise DataError(f"no public bounds or categories are declared for {quoted(unknown)}")
+    frame: pd.DataFrame, schema: TableSchema, place: Place
+) -> tuple[pd.DataFrame, dict[str, Bounds]]:
+    """Encode numbers and levels in their own units, in the schema's order."""
     parts: list[pd.DataFrame] = []
     bounds: dict[str, Bounds] = {}
-    groups: dict[str, tuple[str, ...]] = {}
-    for column in frame.columns:
-        if column == declared.target or column in declared.sensitive:
-            continue
-        if column in declared.categories:
-            part = one_hot(frame[column], declared.categories[column], place)
-            bounds.update(dict.fromkeys(part.columns, (0.0, 1.0)))
-            groups[str(column)] = tuple(part.columns)
-        else:
-            low, high = (float(end) for end in declared.bounds[column])
-            part = pd.DataFrame({column: within(frame[column], (low, high), place)})
-            bounds[column] = (low, high)
-        parts.append(part)
-    features = pd.concat(parts, axis=1)
-    check_unique(features.columns)
-    return features, bounds, groups
+    undeclared = {}
+    for column in schema.features:
+        cells = frame[column.name]
+        _refuse_strictly(column, cells, place)
+        reading = column.read(cells)
+        if isinstance(column, Numeric):
+            say_if_outside(column.name, reading.outside, column.bounds)
+        undeclared[column.name] = reading.undeclared
+        parts.append(pd.DataFrame(column.in_units(reading), columns=list(column.encoded_names)))
+        bounds.update(zip(column.encoded_names, column.encoded_bounds, strict=True))
+    say_what_was_undeclared(undeclared)
+    return pd.concat(parts, axis=1), bounds
 
 
-def _sensitive(frame: pd.DataFrame, declared: Declaration, place: Place) -> pd.DataFrame:
+def _refuse_strictly(column: Column, cells: pd.Series, place: Place) -> None:
+    """Say where a cell is that the declaration refuses; its curator is the one who reads it."""
+    if isinstance(column, Levelled) and column.unknown == "refuse":
+        level_codes(cells, column.levels, place)
+    if isinstance(column, Numeric) and column.missing == "refuse":
+        to_numbers(cells, place)
+    if column.refused(column.read(cells)):
+        refuse_missing_text(cells, place)
+
+
+def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.DataFrame:
     """Sensitive columns as they are; text where levels are declared."""
     columns: dict[str, pd.Series] = {}
-    for column in declared.sensitive:
-        values = frame[column]
-        if column in declared.categories:
-            level_codes(values, declared.categories[column], place)
+    for column in schema.columns:
+        if column.role != "sensitive":
+            continue
+        values = frame[column.name]
+        if isinstance(column, Levelled):
+            _refuse_strictly(column, values, place)
             values = as_text(values)
         refuse_missing_text(values, place)
-        columns[column] = values
+        columns[column.name] = values
     return pd.DataFrame(columns, index=frame.index)
 
 

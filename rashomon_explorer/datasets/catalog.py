@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.assets import asset_path
-from rashomon_explorer.datasets.checks import quoted
 from rashomon_explorer.datasets.declaration import Bounds, Declaration
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.words import quoted
 
 
 @dataclass(frozen=True)

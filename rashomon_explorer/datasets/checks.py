@@ -1,34 +1,22 @@
 """Checks that every loader shares: a table and its declaration must agree before rows are used."""
 
-import difflib
-import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rashomon_explorer.datasets.declaration import Bounds, Declaration
+from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.exceptions import DataError
-
-Place = Callable[[int], str]
-"""Turns a position among the rows (0-based) into words such as ``"line 7"``."""
+from rashomon_explorer.schema.checks import check_bounds, check_unique
+from rashomon_explorer.schema.table_schema import TableSchema
+from rashomon_explorer.schema.tables import find_by_name
+from rashomon_explorer.schema.words import quoted, suggestion
 
 TASKS = ("classification", "regression")
 
 
-def row_place(position: int) -> str:
-    """Name a row by its 1-based number, for tables that have no file lines.
-
-    Examples
-    --------
-    >>> row_place(0)
-    'row 1'
-    """
-    return f"row {position + 1}"
-
-
 def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int) -> None:
     """Raise unless the declaration fits a table with these columns and this many rows."""
+    if declared.given is not None:
+        _check_given(declared.given, columns)
     check_unique(columns)
     _check_target(declared, columns)
     check_known(declared.sensitive, columns, "sensitive")
@@ -51,23 +39,6 @@ def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int
         )
 
 
-def check_unique(columns: Iterable[str]) -> None:
-    """Raise if two columns bear one name.
-
-    Examples
-    --------
-    >>> check_unique(["age", "income", "age"])
-    Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: column 'age' occurs 2 times: give every column its \
-own name
-    """
-    for column, times in Counter(columns).items():
-        if times > 1:
-            raise DataError(
-                f"column {column!r} occurs {times} times: give every column its own name"
-            )
-
-
 def check_known(names: Iterable[str], columns: Collection[str], role: str) -> None:
     """Raise if a name in an argument called ``role`` is not one of the columns.
 
@@ -86,48 +57,24 @@ def check_known(names: Iterable[str], columns: Collection[str], role: str) -> No
             )
 
 
-def check_bounds(pair: Any, what: str) -> Bounds:
-    """Return (low, high) as floats, or raise unless both are finite with low < high.
-
-    >>> check_bounds((18, 90), "bounds of column 'age'")
-    (18.0, 90.0)
-    """
-    ends = () if isinstance(pair, str) or not isinstance(pair, Iterable) else tuple(pair)
-    if len(ends) != 2 or not all(isinstance(end, Real) for end in ends):
-        raise DataError(f"{what} must be two numbers (low, high), got {pair!r}")
-    low, high = (float(end) for end in ends)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise DataError(f"{what} must be finite numbers, got ({low:g}, {high:g})")
-    if low >= high:
-        raise DataError(f"{what} must have low < high, got ({low:g}, {high:g})")
-    return low, high
-
-
 def undeclared_features(
     columns: Iterable[str], sensitive: Collection[str], declared: Declaration
 ) -> list[str]:
     """List the features that have neither bounds nor categories, in column order."""
+    if declared.given is not None:
+        return []
     known = {declared.target, *sensitive, *declared.bounds, *declared.categories}
     return [column for column in columns if column not in known]
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Say ``" (did you mean ...?)"`` if a known name is close, else nothing."""
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def quoted(names: Iterable[object], limit: int = 12) -> str:
-    """Join names for a message, the first ``limit`` of them.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
-    names = list(names)
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+def _check_given(schema: TableSchema, columns: Sequence[str]) -> None:
+    find_by_name(schema, columns)
+    for column in schema.columns:
+        if column.role == "sensitive" and column.name not in columns:
+            raise DataError(
+                f"the table lacks {column.name!r}, which the schema declares as sensitive"
+                f"{suggestion(column.name, columns)}"
+            )
 
 
 def _check_target(declared: Declaration, columns: Sequence[str]) -> None:

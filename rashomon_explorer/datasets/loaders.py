@@ -8,12 +8,12 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.datasets.bunch import make_bunch
 from rashomon_explorer.datasets.catalog import CatalogEntry, read_catalog
-from rashomon_explorer.datasets.checks import quoted, suggestion
 from rashomon_explorer.datasets.lending import load_lending
 from rashomon_explorer.datasets.monks import load_monks
 from rashomon_explorer.datasets.openml import load_openml
 from rashomon_explorer.datasets.sklearn_toy import load_sklearn_toy
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.words import quoted, suggestion
 
 LOADERS: Mapping[str, Callable[[CatalogEntry], pd.DataFrame]] = {
     "sklearn": load_sklearn_toy,

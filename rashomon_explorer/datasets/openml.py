@@ -9,9 +9,9 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
 from rashomon_explorer.datasets.catalog import CatalogEntry
-from rashomon_explorer.datasets.checks import quoted
-from rashomon_explorer.datasets.columns import as_text, is_missing
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.cells import as_text, is_missing
+from rashomon_explorer.schema.words import quoted
 
 
 def load_openml(entry: CatalogEntry) -> pd.DataFrame:

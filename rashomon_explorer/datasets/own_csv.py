@@ -12,30 +12,35 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.datasets.bunch import make_bunch
 from rashomon_explorer.datasets.checks import (
-    Place,
     check_declaration,
     check_known,
-    quoted,
     undeclared_features,
 )
-from rashomon_explorer.datasets.columns import to_numbers
-from rashomon_explorer.datasets.declaration import Bounds, Declaration
+from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.datasets.source import CsvSource, read_text
 from rashomon_explorer.datasets.table import parse_csv
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.leaks import mark
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.schema.cells import to_numbers
+from rashomon_explorer.schema.checks import Bounds
+from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.schema.levels import Levelled
+from rashomon_explorer.schema.words import Place, quoted
+from rashomon_explorer.users_line import users_line
 
 
 def load_csv(
     source: CsvSource,
     *,
-    target: str,
+    target: str | None = None,
     sensitive: Sequence[str] = (),
     bounds: Mapping[str, Bounds] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     task: str | None = None,
     positive: Any = None,
     target_bounds: Bounds | None = None,
+    schema: TableSchema | str | os.PathLike[str] | None = None,
     learn_bounds: bool = False,
     drop: Sequence[str] = (),
     name: str | None = None,
@@ -66,6 +71,10 @@ def load_csv(
         Class coded 1, all others 0. By default the classes are coded in sorted order.
     target_bounds : (float, float), optional
         Range of a regression target; values outside are clipped.
+    schema : TableSchema, str or path, optional
+        The whole declaration, or its file, in place of ``target``, ``sensitive``, ``bounds``,
+        ``categories`` and ``target_bounds``. What it says of missing values and unknown levels is
+        done; without it both are refused.
     learn_bounds : bool, default=False
         Take bounds that are not declared from the smallest and largest value. This reads the
         rows: no privacy guarantee holds then.
@@ -108,23 +117,21 @@ def load_csv(
     >>> data.y.tolist(), data.classes
     ([0, 1, 1], ['no', 'yes'])
     """
-    declared = Declaration(
-        target=target,
-        sensitive=_names(sensitive, "sensitive"),
-        bounds=_mapping(bounds, "bounds"),
-        categories=_mapping(categories, "categories"),
-        task=task,
-        positive=positive,
-        target_bounds=target_bounds,
-    )
-    table = parse_csv(read_text(source), text_columns=declared.categories)
+    said = {
+        "target": target,
+        "sensitive": _names(sensitive, "sensitive"),
+        "bounds": _mapping(bounds, "bounds"),
+        "categories": _mapping(categories, "categories"),
+        "target_bounds": target_bounds,
+    }
+    declared = _declared(said, schema, task, positive, learn_bounds)
+    table = parse_csv(read_text(source), text_columns=_of_levels(declared))
     dropped = _names(drop, "drop")
     check_known(dropped, list(table.frame.columns), "drop")
     frame = table.frame.drop(columns=list(dropped))
     check_declaration(declared, list(frame.columns), len(frame))
-    learnt: dict[str, Bounds] = {}
     if learn_bounds:
-        declared, learnt = _learn(frame, declared, table.place)
+        declared = _learn(frame, declared, table.place)
     _refuse_undeclared(frame, declared)
     data = make_bunch(
         frame,
@@ -132,18 +139,12 @@ def load_csv(
         name=name or _name(source),
         description="Rows of a CSV file, declared by the user.",
         source="your own CSV",
-        bounds_learnt=bool(learnt),
         place=table.place,
     )
-    if learnt:
+    if data.bounds_learnt:
         for part in (data.X, data.y):
             mark(part, "bounds were learnt from the rows")
-        warnings.warn(
-            f"the bounds of {quoted(learnt)} were learnt from the rows, so that no privacy "
-            "guarantee holds; declare them from knowledge of the domain instead",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
+        _warn(declared)
     return data
 
 
@@ -170,9 +171,39 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
     raise DataError("\n".join(parts) + f"\nor leave a column out: drop={unknown[:1]!r}")
 
 
-def _learn(
-    frame: pd.DataFrame, declared: Declaration, place: Place
-) -> tuple[Declaration, dict[str, Bounds]]:
+def _warn(declared: Declaration) -> None:
+    if declared.given is not None:
+        warn_of_unconfirmed(declared.given)
+        return
+    warnings.warn(
+        f"the bounds of {quoted(declared.learnt)} were learnt from the rows, so that no privacy "
+        "guarantee holds; declare them from knowledge of the domain instead",
+        PrivacyLeakWarning,
+        stacklevel=users_line(),
+    )
+
+
+def _declared(
+    said: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
+) -> Declaration:
+    if schema is None:
+        if said["target"] is None:
+            raise DataError("name the column to predict, target=..., or give a schema that does")
+        return Declaration(**said, task=task, positive=positive)
+    beside = [name for name, value in {**said, "learn_bounds": learn_bounds}.items() if value]
+    if beside:
+        raise DataError(f"the schema says all of it: take {', '.join(beside)} out")
+    return Declaration.of_schema(TableSchema.of(schema), task, positive)
+
+
+def _of_levels(declared: Declaration) -> list[str]:
+    """Columns whose text is compared with levels, so that 01 must not become 1."""
+    if declared.given is None:
+        return list(declared.categories)
+    return [column.name for column in declared.given.columns if isinstance(column, Levelled)]
+
+
+def _learn(frame: pd.DataFrame, declared: Declaration, place: Place) -> Declaration:
     """Fill in the bounds that are not declared from the rows."""
     unknown = undeclared_features(frame.columns, declared.sensitive, declared)
     numeric = [column for column in unknown if _looks_numeric(frame[column])]
@@ -182,7 +213,7 @@ def _learn(
         pair = _range(frame[declared.target], place)
         learnt = {**learnt, declared.target: pair}
         declared = replace(declared, target_bounds=pair)
-    return declared, learnt
+    return replace(declared, learnt=tuple(learnt))
 
 
 def _range(values: pd.Series, place: Place) -> Bounds:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rashomon_explorer.datasets.checks import check_unique
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.checks import check_unique
 
 
 @dataclass(frozen=True)

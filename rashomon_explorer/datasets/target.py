@@ -1,15 +1,17 @@
 """The column to predict: class codes, or numbers inside declared bounds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rashomon_explorer.datasets.checks import Place, check_bounds, quoted
-from rashomon_explorer.datasets.columns import refuse_missing_text, to_numbers, within
 from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.cells import level_codes, refuse_missing_text, to_numbers, within
+from rashomon_explorer.schema.checks import check_bounds
+from rashomon_explorer.schema.words import Place, quoted
 
 MAX_CLASSES = 20
 """More distinct labels than this are not taken for classes unless ``task`` says so."""
@@ -43,31 +45,49 @@ def infer_task(labels: pd.Series, declared: Declaration) -> str:
 
 
 def encode_classes(
-    labels: pd.Series, positive: Any, place: Place
+    labels: pd.Series, positive: Any, place: Place, declared: Sequence[Any] | None = None
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Code class labels as 0, 1, ...
 
-    ``positive`` is coded 1 against all the others; None codes the sorted labels in turn.
+    ``positive`` is coded 1 against all the others; None codes the labels in turn: the declared
+    ones as they are listed, or those that occur, sorted.
 
     >>> import pandas as pd
     >>> encode_classes(pd.Series(["b", "a", "c"], name="kind"), "c", str)
     (array([0, 0, 1]), ['not c', 'c'])
     """
-    refuse_missing_text(labels, place)
-    codes, distinct = pd.factorize(labels)
-    names = [_label(value) for value in distinct]
-    classes = sorted(set(names))
+    if declared is None:
+        refuse_missing_text(labels, place)
+        codes, distinct = pd.factorize(labels)
+        names = [_label(value) for value in distinct]
+        classes = sorted(set(names))
+    else:
+        codes, names = level_codes(labels, declared, place), list(declared)
+        classes = names
     if len(classes) < 2:
         raise DataError(
             f"target column {labels.name!r} is constant: every row has the same label, "
             "so there is nothing to learn; choose another target"
         )
     if positive is None:
-        return np.array([classes.index(label) for label in names], dtype=np.int64)[codes], classes
+        places = np.array([classes.index(label) for label in names], dtype=np.int64)
+        return places[codes], classes
     chosen = _find_class(positive, classes, labels.name)
     others = [label for label in classes if label != chosen]
     rest = others[0] if len(others) == 1 else f"not {chosen}"
-    return np.array([label == chosen for label in names], dtype=np.int64)[codes], [rest, chosen]
+    chosen_codes = np.array([label == chosen for label in names], dtype=np.int64)[codes]
+    return chosen_codes, [rest, chosen]
+
+
+def labels_that_occur(labels: pd.Series) -> list[Any]:
+    """Different labels, in order; their set is taken to be public.
+
+    Examples
+    --------
+    >>> labels_that_occur(pd.Series([1.0, 0.0, 1.0]))
+    [0, 1]
+    """
+    return sorted({_label(value) for value in labels.unique()})
 
 
 def encode_numbers(

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
 from rashomon_explorer.estimators.parameters import RashomonParameters
 from rashomon_explorer.estimators.unread import UnreadTable
@@ -22,7 +23,6 @@ from rashomon_explorer.estimators.warn import (
     warn_of_a_leak,
 )
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
@@ -33,11 +33,21 @@ from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
+from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.target import GibbsTarget
 
 
 class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
+
+    def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
+        """Measure the table; no value is read."""
+        declared, charged = self._declared, self.ledger is not None
+        if declared is None:
+            return UnreadTable(self, X, y, numeric=numeric, charged=charged)
+        warn_of_unconfirmed(declared)
+        asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
+        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Prediction of every drawn model.
@@ -73,6 +83,13 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         spread = self._scores(X).std(axis=0)
         return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
 
+    def __sklearn_tags__(self) -> Tags:
+        """With a schema, text and missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
+        tags.input_tags.allow_nan = self.schema is not None
+        return tags
+
     def _scores(self, X: ArrayLike) -> FloatArray:
         rows = self._checked(X)
         return self.rashomon_set_.scores(rows)
@@ -85,6 +102,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            return np.asarray(self.encoder_.transform(X))
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _fit(self, table: UnreadTable, leak: str) -> None:
@@ -92,7 +111,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         ``leak`` says what the rows were made with that was learnt from them, if anything.
         """
-        leak = leak or learnt_before(self)
+        leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
         warn_if_hopeless(planned, self.sampler)
@@ -109,8 +128,9 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         charge = self._reserve(guarantee, planned)
         fitted = draw() if charge is None else charge.run(draw)
-        if table.names is None and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        for name in ("feature_names_in_", "encoder_"):
+            if name not in fitted and hasattr(self, name):
+                delattr(self, name)
         for name, value in fitted.items():
             setattr(self, name, value)
 
@@ -133,7 +153,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
         rows = table.values[0]
-        if guarantee.holds and (leak := recall(rows)):
+        if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
         problem = Problem(
@@ -144,8 +164,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             row_norm=self.row_norm,
             ridge=self.ridge,
         )
-        warn_if_shortened(problem.clipped_share, self.row_norm)
-
+        if table.may_be_long:
+            warn_if_shortened(problem.clipped_share, self.row_norm)
         public = self._public(table)
 
         def attributes(draws: Draws) -> dict[str, Any]:
@@ -229,6 +249,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             clipped_share=problem.clipped_share,
             acceptance=draws.acceptance,
             sampler=self.sampler,
+            feature_groups=table.feature_groups,
         )
 
     def _private(self, models: RashomonSet) -> dict[str, Any]:
@@ -242,8 +263,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _public(self, table: UnreadTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
-        names = {} if table.names is None else {"feature_names_in_": table.names}
-        return {"n_features_in_": table.shape[1], **names}
+        return table.public()
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the mean model (outputs, n_features + 1)."""

@@ -18,11 +18,13 @@ from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.samplers import Sampler
+from rashomon_explorer.schema import TableSchema
 
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
@@ -71,6 +73,11 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         With None the labels found in ``y`` are treated as public: models and guarantee then
         reveal which ones occur, the guarantee compares only tables in which the same ones do,
         and it says so. With a ledger they must be declared: it is charged before ``y`` is read.
+    schema : TableSchema, str, path or None, default=None
+        The table's declaration, or its file (docs/schema.md). X is then the table as it is: a
+        DataFrame with text and missing values, the target and other columns in it or not. Columns
+        are encoded by it, in ``fit`` and in ``predict``, so that a typical row has about norm
+        ``row_norm``, and its target's levels are the classes.
     ledger : str, path or Ledger, default=None
         Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
@@ -97,7 +104,9 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     classes_ : ndarray of shape (n_classes,)
         Class labels in order; of two, the second is the positive class.
     n_features_in_ : int
-        Number of features.
+        Number of features; with a schema, of columns of the table.
+    encoder_ : TableEncoder
+        With a schema: what encodes rows, for measures that take them encoded.
 
     Notes
     -----
@@ -134,6 +143,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         "classes": ["array-like", None],
     }
 
+    @refuses_weights
     def __init__(
         self,
         *,
@@ -147,6 +157,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ridge: float = 0.0,
         patience: int | None = 5_000_000,
         classes: ArrayLike | None = None,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -160,20 +171,23 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
             row_norm=row_norm,
             ridge=ridge,
             patience=patience,
+            schema=schema,
             ledger=ledger,
             random_state=random_state,
         )
         self.classes = classes
 
-    def plan(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Plan:
+    def plan(
+        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
+    ) -> Plan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public.
+            Shape of the table; both are public. A schema knows how many columns it becomes.
         n_classes : int, optional
-            Number of classes, public too; by default that of ``classes``, or 2.
+            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 
         Returns
         -------
@@ -185,9 +199,12 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ValueError
             If a parameter is out of range.
         """
-        return self._planned(n_samples, n_features, self._loss_of(n_classes))
+        n_encoded = self._n_encoded(n_features)
+        return self._planned(n_samples, n_encoded, self._loss_of(n_classes))
 
-    def constants(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Constants:
+    def constants(
+        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
+    ) -> Constants:
         """Public constants of the problem that so many rows pose; reads none.
 
         Parameters
@@ -205,8 +222,10 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ValueError
             If a parameter is out of range.
         """
-        return self._constants(n_samples, n_features, self._loss_of(n_classes))
+        n_encoded = self._n_encoded(n_features)
+        return self._constants(n_samples, n_encoded, self._loss_of(n_classes))
 
+    @refuses_weights
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonClassifier":
@@ -234,7 +253,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
             If parameters, declared classes or shapes cannot be used; nothing was read or spent.
             Without a ledger also for what the rows cause.
         """
-        table = UnreadTable(self, X, y, numeric=False, charged=self.ledger is not None)
+        table = self._table(X, y, numeric=False)
         self._fit(table, leak_of(X, y))
         return self
 
@@ -293,7 +312,8 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         if n_classes is None:
-            n_classes = 2 if self.classes is None else len(declared_classes(self.classes))
+            known = self._known_classes()
+            n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
     def _posed(self, table: UnreadTable) -> Loss:
@@ -304,16 +324,36 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
 
     def _labels(self, table: UnreadTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
-        if self.classes is not None:
-            return declared_classes(self.classes)
+        known = self._known_classes()
+        if known is not None:
+            return known
         if self.ledger is not None:
             raise ValueError(
                 "a ledger is charged before a label is read, so that the classes must be declared: "
-                "classes=[...] with every label that may occur"
+                "classes=[...] with every label that may occur, or a schema whose target has levels"
             )
         labels = table.values[1]
         check_classification_targets(labels)
         return found_classes(labels)
+
+    def _known_classes(self) -> NDArray[Any] | None:
+        """Classes that were declared here or by the schema."""
+        declared = self._declared
+        if declared is not None and declared.target_bounds is not None:
+            raise ValueError(
+                f"the schema's target {declared.target.name!r} is a number: draw with "  # type: ignore[union-attr]
+                "RashomonRegressor, or declare its levels"
+            )
+        of_schema = None if declared is None else declared.classes
+        if self.classes is None:
+            return None if of_schema is None else declared_classes(of_schema)
+        known = declared_classes(self.classes)
+        if of_schema is not None and known.tolist() != declared_classes(of_schema).tolist():
+            raise ValueError(
+                f"classes are {known.tolist()} and the schema's target has {list(of_schema)}: "
+                "leave classes out"
+            )
+        return known
 
     def _targets(self, table: UnreadTable) -> FloatArray:
         labels = table.values[1]
@@ -324,7 +364,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = super()._guarantee(planned, sampler)
-        if self.classes is not None:
+        if self._known_classes() is not None:
             return guarantee
         return replace(guarantee, assumptions=(*guarantee.assumptions, _CLASSES_ARE_PUBLIC))
 

@@ -16,6 +16,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
+from rashomon_explorer.schema import TableSchema
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
 
@@ -37,6 +38,7 @@ class RashomonParameters(ShowsFit):
         "row_norm": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
     }
@@ -53,6 +55,7 @@ class RashomonParameters(ShowsFit):
         row_norm: float,
         ridge: float,
         patience: int | None,
+        schema: TableSchema | str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | Ledger | None,
         random_state: int | np.random.RandomState | None,
     ) -> None:
@@ -65,16 +68,17 @@ class RashomonParameters(ShowsFit):
         self.row_norm = row_norm
         self.ridge = ridge
         self.patience = patience
+        self.schema = schema
         self.ledger = ledger
         self.random_state = random_state
 
-    def plan(self, n_samples: int, n_features: int) -> Plan:
+    def plan(self, n_samples: int, n_features: int | None = None) -> Plan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public.
+            Shape of the table; both are public. A schema knows how many columns it becomes.
 
         Returns
         -------
@@ -86,15 +90,15 @@ class RashomonParameters(ShowsFit):
         ValueError
             If a parameter is out of range.
         """
-        return self._planned(n_samples, n_features, get_loss(self._loss))
+        return self._planned(n_samples, self._n_encoded(n_features), get_loss(self._loss))
 
-    def constants(self, n_samples: int, n_features: int) -> Constants:
+    def constants(self, n_samples: int, n_features: int | None = None) -> Constants:
         """Public constants of the problem that so many rows pose; reads none.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public.
+            Shape of the table, as for :meth:`plan`.
 
         Returns
         -------
@@ -106,7 +110,19 @@ class RashomonParameters(ShowsFit):
         ValueError
             If a parameter is out of range.
         """
-        return self._constants(n_samples, n_features, get_loss(self._loss))
+        return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
+
+    @property
+    def _declared(self) -> TableSchema | None:
+        return None if self.schema is None else TableSchema.of(self.schema)
+
+    def _n_encoded(self, n_features: int | None) -> int:
+        declared = self._declared
+        if declared is not None:
+            return len(declared.encoded_names)
+        if n_features is None:
+            raise ValueError("n_features must be given where there is no schema")
+        return n_features
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         known = traits_of(self.sampler)

@@ -9,6 +9,7 @@ import numpy as np
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.planning import MECHANISMS, Request
 from rashomon_explorer.samplers import SAMPLERS
+from rashomon_explorer.schema import TableEncoder, TableSchema
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 Kind = TypeVar("Kind", bound=type)
@@ -83,6 +84,8 @@ def learns_bounds(step: Any) -> bool:
     """
     if isinstance(step, PublicBoundsScaler):
         return not _declared_bounds(step)
+    if isinstance(step, TableEncoder):
+        return bool(_schema_of(step).leak)
     return any(learns_bounds(inner) for _, inner in _look(step)[1])
 
 
@@ -120,7 +123,9 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     if isinstance(step, BaseSearchCV):
         return "settings are chosen by scores on the rows", [("estimator", step.estimator)]
     if type(step) in _PRIVATE:
-        return _unless("its sampler has no guarantee", _has_a_guarantee)(step), []
+        leak = "" if step.schema is None else TableSchema.of(step.schema).leak
+        why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)
+        return why or leak, []
     return _rules().get(type(step), _unknown)(step), []
 
 
@@ -148,6 +153,7 @@ def _rules() -> dict[type, Rule]:
 
     return {
         PublicBoundsScaler: _unless("bounds are learnt from the rows", _declared_bounds),
+        TableEncoder: _how_it_is_declared,
         preprocessing.Binarizer: _nothing,
         preprocessing.Normalizer: _nothing,
         preprocessing.PolynomialFeatures: _nothing,
@@ -178,6 +184,23 @@ def _unknown(step: Any) -> str:
 
 def _declared_bounds(step: PublicBoundsScaler) -> bool:
     return not isinstance(step.bounds, str)
+
+
+def _schema_of(step: Any) -> TableSchema:
+    return TableSchema(()) if step.schema is None else TableSchema.of(step.schema)
+
+
+def _how_it_is_declared(step: TableEncoder) -> str:
+    declared = _schema_of(step)
+    if declared.leak:
+        return f"TableEncoder: {declared.leak}"
+    if declared.refusing:
+        return (
+            f"TableEncoder: what it refuses in {', '.join(map(repr, declared.refusing))} is told, "
+            "in an error that no ledger was charged for: give the schema to the estimator, or "
+            "declare what is to become of it"
+        )
+    return ""
 
 
 def _has_a_guarantee(step: Any) -> bool:

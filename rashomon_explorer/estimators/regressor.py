@@ -14,8 +14,12 @@ from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.schema import TableSchema
+
+_UNSAID = (-1.0, 1.0)
 
 
 @pays_for_rows
@@ -48,6 +52,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         As for :class:`RashomonClassifier`.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
+    schema : TableSchema, str, path or None, default=None
+        As for :class:`RashomonClassifier`; its target's bounds are ``target_bounds``.
     ledger : str, path or Ledger, default=None
         Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
@@ -67,7 +73,9 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
     intercept_ : float
         Intercept of the mean model, in units of the target.
     n_features_in_ : int
-        Number of features.
+        Number of features; with a schema, of columns of the table.
+    encoder_ : TableEncoder
+        With a schema: what encodes rows, for measures that take them encoded.
 
     Notes
     -----
@@ -96,6 +104,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         "target_bounds": ["array-like"],
     }
 
+    @refuses_weights
     def __init__(
         self,
         *,
@@ -108,7 +117,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         row_norm: float = 1.0,
         ridge: float = 0.0,
         patience: int | None = 5_000_000,
-        target_bounds: tuple[float, float] = (-1.0, 1.0),
+        target_bounds: tuple[float, float] = _UNSAID,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -122,11 +132,13 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
             row_norm=row_norm,
             ridge=ridge,
             patience=patience,
+            schema=schema,
             ledger=ledger,
             random_state=random_state,
         )
         self.target_bounds = target_bounds
 
+    @refuses_weights
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonRegressor":
@@ -154,7 +166,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
             Without a ledger also for what the rows cause.
         """
         self._target_bounds()
-        table = UnreadTable(self, X, y, numeric=True, charged=self.ledger is not None)
+        table = self._table(X, y, numeric=True)
         self._fit(table, leak_of(X, y))
         return self
 
@@ -190,13 +202,30 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self.target_bounds, dtype=float)
+        bounds = np.asarray(self._given_bounds(), dtype=float)
         wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
         if not wide or not np.isfinite(bounds).all():
             raise ValueError(
                 f"target_bounds must be (low, high) with low < high, got {self.target_bounds!r}"
             )
         return float(bounds[0]), float(bounds[1])
+
+    def _given_bounds(self) -> tuple[float, float]:
+        declared = self._declared
+        if declared is not None and declared.classes is not None:
+            raise ValueError(
+                f"the schema's target has the levels {list(declared.classes)}: draw with "
+                "RashomonClassifier, or declare its bounds"
+            )
+        of_schema = None if declared is None else declared.target_bounds
+        if of_schema is None:
+            return self.target_bounds
+        if tuple(self.target_bounds) not in (_UNSAID, of_schema):
+            raise ValueError(
+                f"target_bounds are {self.target_bounds!r} and the schema's target has "
+                f"{of_schema}: leave target_bounds out"
+            )
+        return of_schema
 
     def _predictions(self, scores: FloatArray) -> FloatArray:
         return scores

@@ -1,12 +1,10 @@
 """Features mapped by declared ranges; ranges taken from the rows cost the guarantee."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.utils import Tags
@@ -14,41 +12,16 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.carries_leaks import CarriesLeaks
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.leak_memory import recall, remember
-from rashomon_explorer.leaks import leak_of, mark
 from rashomon_explorer.privacy import compose, no_guarantee
 
 LEARN = "learn"
 _MOST_NAMED = 3
 
 
-class _CarriesLeaks:
-    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        transform: Callable[..., Any] = cls.transform  # type: ignore[attr-defined]
-
-        @wraps(transform)
-        def marking(self: Any, X: Any) -> Any:
-            check_is_fitted(self)
-            known = (self._leak(), leak_of(X) or recall(X))
-            leak = "; ".join(dict.fromkeys(filter(None, known)))
-            scaled = mark(_with_names(self, X, transform(self, X)), leak)
-            remember(scaled, leak)
-            if leak and not (leak_of(scaled) or recall(scaled)):
-                raise TypeError(
-                    f"a {type(scaled).__module__} {type(scaled).__name__} cannot carry the mark "
-                    f"that {leak}: choose set_output(transform='default') or 'pandas'"
-                )
-            return scaled
-
-        cls.transform = marking  # type: ignore[attr-defined]
-
-
-class PublicBoundsScaler(_CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Map declared feature ranges onto the unit ball.
 
     Feature j with range [low, high] becomes (x − middle)/(half-width·√p), clipped, so that every
@@ -223,14 +196,6 @@ _WARNING = (
     "what is fitted to them; declare them from knowledge of the domain instead: "
     "PublicBoundsScaler(bounds={column: (low, high)})"
 )
-
-
-def _with_names(scaler: PublicBoundsScaler, X: Any, scaled: Any) -> Any:
-    """Return a DataFrame for a DataFrame: a plain array would lose which column is which."""
-    chosen = getattr(scaler, "_sklearn_output_config", {}).get("transform")
-    if chosen is not None or not isinstance(X, pd.DataFrame) or not isinstance(scaled, np.ndarray):
-        return scaled
-    return pd.DataFrame(scaled, index=X.index, columns=scaler.get_feature_names_out())
 
 
 def _learnt(rows: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.shapes import public_shape
 
 
@@ -26,6 +27,8 @@ class UnreadTable:
     ----------
     shape : tuple of int
         Numbers of rows and features.
+    may_be_long : bool
+        Whether rows longer than they should be are worth a warning.
     names : ndarray of str or None
         Column names, where X has them.
 
@@ -34,6 +37,8 @@ class UnreadTable:
     >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
     (3, 2)
     """
+
+    may_be_long = True
 
     def __init__(
         self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
@@ -62,11 +67,39 @@ class UnreadTable:
         every = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
         return [str(name) for name in every]
 
+    @property
+    def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
+        """Which columns are one feature; None leaves it to their names."""
+        return None
+
+    @property
+    def unconfirmed(self) -> str:
+        """What its declaration was learnt from, in words; empty for nothing."""
+        return ""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of X as it was given."""
+        return self.shape[1]
+
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        rows, targets = check_X_y(self._X, self._y, **self._options)
-        return rows, targets
+        return self._checked(self._X, self._y)
+
+    @property
+    def leak(self) -> str:
+        """What the numbers themselves tell that they were made with; looks at them."""
+        return recall(self.values[0])
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        names = {} if self.names is None else {"feature_names_in_": self.names}
+        return {"n_features_in_": self.n_columns, **names}
+
+    def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
+        checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
+        return checked
 
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
-from rashomon_explorer.exceptions import LedgerError, SamplerError
+from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.chosen import ChosenData
 from rashomon_explorer.explorer.engine import DrawJob
@@ -65,6 +65,11 @@ class Session(ChosenData):
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
         """Show the set of an estimator that was fitted elsewhere."""
         last = fitted_estimator(estimator)
+        if data is not None and hasattr(last, "encoder_"):
+            raise DataError(
+                "this estimator takes a table as it is, by its schema, and the page takes columns "
+                "that are encoded: show it without data, or what was fitted to data.X"
+            )
         if data is not None:
             self.choose(data)
         if data is not None:

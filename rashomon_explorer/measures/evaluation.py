@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 _LOSS_OF_LINK = {

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.problem import add_intercept
 
 
 def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float, outputs: int = 1) -> FloatArray:

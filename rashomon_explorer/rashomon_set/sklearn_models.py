@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import clip_rows
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.rashomon_set.arrays import places_of_key
 
 

@@ -23,6 +23,8 @@ FIELDS = {
     "classes",
     "feature_names",
     "feature_groups",
+    "schema",
+    "frame",
     "DESCR",
     "source",
 }

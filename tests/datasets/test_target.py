@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.datasets.checks import row_place
 from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.datasets.target import encode_classes, encode_numbers, infer_task
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.words import row_place
 
 # Small tables with one value outside on purpose: that this is said has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
-from rashomon_explorer.problem import clip_rows
 
 ROWS = arrays(
     np.float64, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(-1e9, 1e9)

@@ -20,6 +20,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
 from rashomon_explorer.rashomon_set import from_predictions
+from rashomon_explorer.schema import Numeric, TableSchema
 
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
@@ -328,6 +329,14 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
     assert "Explorer(clf, data=data)" in words
     assert explorer.draw_panel.draw.disabled
+
+
+def test_what_takes_a_table_as_it_is_is_shown_without_its_rows(cancer, tmp_path):
+    schema = TableSchema([Numeric(name, cancer.bounds[name]) for name in cancer.X])
+    classifier = RashomonClassifier(n_draws=7, schema=schema).fit(cancer.X, cancer.y)
+    assert Explorer(classifier, home=tmp_path).rashomon_set is classifier.rashomon_set_
+    with pytest.raises(DataError, match="show it without data, or what was fitted"):
+        Explorer(classifier, data=cancer, home=tmp_path)
 
 
 @pytest.mark.parametrize(

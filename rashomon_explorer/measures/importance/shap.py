@@ -5,9 +5,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.problem import clip_rows
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 _MOST_VALUES = 200_000_000

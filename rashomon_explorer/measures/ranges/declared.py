@@ -11,6 +11,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.schema.labels import declared_labels
 
 
 def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
@@ -59,9 +60,9 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
             f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
         )
-    loss, targets = _loss_and_targets(models, np.asarray(y))
+    loss, targets = _loss_and_targets(models, _plain_targets(estimator, y))
     problem = Problem(
-        X,
+        estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X,
         targets,
         loss=loss,
         radius=estimator.radius,
@@ -72,6 +73,13 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
     # Where the ranges look for the names of parameters; a problem itself knows of none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
     return problem
+
+
+def _plain_targets(estimator: Any, y: ArrayLike) -> NDArray[Any]:
+    """Targets as the estimator knows them: by the schema's levels where it has one."""
+    if hasattr(estimator, "encoder_") and estimator.encoder_.schema_.classes is not None:
+        return declared_labels(estimator.encoder_.schema_, y)
+    return np.asarray(y)
 
 
 def _loss_and_targets(models: RashomonSet, y: NDArray[Any]) -> tuple[Loss, FloatArray]:

@@ -8,8 +8,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.measures.ranges.level_set import ConvexProblem
-from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.problem import add_intercept
 
 
 def parameter_names(

@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.datasets.checks import row_place
-from rashomon_explorer.datasets.columns import (
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.cells import (
     MISSING,
     as_text,
     level_codes,
-    one_hot,
     refuse_missing_text,
     to_numbers,
 )
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.words import row_place
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -63,34 +62,21 @@ def test_no_value_of_a_number_column_is_repeated_in_the_message():
     assert "secret" not in str(caught.value)
 
 
-@given(st.lists(st.sampled_from("abc"), min_size=1))
-def test_one_hot_has_one_one_a_row_in_the_declared_order(cells):
-    table = one_hot(pd.Series(cells, name="k"), ["c", "a", "b"], row_place)
-    assert list(table.columns) == ["k=c", "k=a", "k=b"]
-    assert (table.sum(axis=1) == 1).all()
-    assert table.idxmax(axis=1).tolist() == [f"k={cell}" for cell in cells]
-
-
 def test_levels_are_compared_by_text():
     values = pd.Series([1.0, 2.0, 1.0], name="k")
     assert level_codes(values, [1, 2], row_place).tolist() == [0, 1, 0]
 
 
-def test_levels_nobody_has_keep_their_column():
-    table = one_hot(pd.Series(["a", "a"], name="k"), ["a", "never"], row_place)
-    assert table["k=never"].tolist() == [0.0, 0.0]
-
-
 def test_an_undeclared_level_is_named():
     with pytest.raises(DataError, match=r"column 'k' has level 'z' at row 2, .* levels 'a', 'b'"):
-        one_hot(pd.Series(["a", "z"], name="k"), ["a", "b"], row_place)
+        level_codes(pd.Series(["a", "z"], name="k"), ["a", "b"], row_place)
 
 
 def test_a_missing_category_is_refused_unless_declared():
     values = pd.Series(["a", "?"], name="k")
     with pytest.raises(DataError, match=r"column 'k' has a missing value \('\?'\) at row 2"):
-        one_hot(values, ["a", "b"], row_place)
-    assert one_hot(values, ["a", "?"], row_place)["k=?"].tolist() == [0.0, 1.0]
+        level_codes(values, ["a", "b"], row_place)
+    assert level_codes(values, ["a", "?"], row_place).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("word", sorted(MISSING))

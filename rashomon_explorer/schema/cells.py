@@ -1,6 +1,7 @@
 """One column at a time: text to numbers, text to declared levels."""
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from rashomon_explorer.clipping import warn_if_clipped
-from rashomon_explorer.datasets.checks import Place, quoted
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.words import Place, quoted
 
 MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"})
 """Texts that stand for a value that is not there."""
@@ -22,15 +23,49 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
     >>> to_numbers(pd.Series(["1", " 2.5"], name="age"), str)
     array([1. , 2.5])
     """
-    if pd.api.types.is_numeric_dtype(values):
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        text = as_text(values)
-        numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
-        _refuse_text(values.name, np.isnan(numbers) & ~is_missing(text), place)
+    numbers, strange = read_numbers(values)
+    _refuse_text(values.name, strange, place)
     _refuse_missing(values, np.isnan(numbers), place)
     _refuse_infinite(values.name, np.isinf(numbers), place)
     return numbers
+
+
+def read_numbers(
+    values: pd.Series, tokens: frozenset[str] = MISSING
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Read a column's numbers, each cell by itself; refuses nothing.
+
+    Parameters
+    ----------
+    values : Series, shape (n_rows,)
+    tokens : frozenset of str
+        Texts that stand for a missing value.
+
+    Returns
+    -------
+    numbers : ndarray, shape (n_rows,)
+        NaN where there is none.
+    strange : ndarray of bool, shape (n_rows,)
+        Where a cell holds something else than a number or a missing value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers, strange = read_numbers(pd.Series(["1", "?", "old"]))
+    >>> numbers.tolist(), strange.tolist()
+    ([1.0, nan, nan], [False, False, True])
+    """
+    if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
+        numbers = _as_floats(values)
+        for token in tokens - MISSING:
+            numbers[numbers == _number(token)] = np.nan
+        return numbers, np.zeros(len(numbers), dtype=bool)
+    text = as_text(values)
+    codes, words = pd.factorize(text)
+    told = np.array([np.nan if word in tokens else _number(word) for word in words], dtype=float)
+    absent = np.array([word in tokens for word in words], dtype=bool)
+    numbers = told[codes]
+    return numbers, np.isnan(numbers) & ~absent[codes]
 
 
 def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
@@ -44,35 +79,31 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
     """
     numbers = to_numbers(values, place)
     held = np.clip(numbers, *bounds)
-    low, high = bounds
-    warn_if_clipped(
-        float((numbers != held).mean()),
-        f"values of {values.name!r} are outside the declared range [{low:g}, {high:g}]",
-        "Check the range and the unit: it is declared from knowledge, not from the rows.",
-    )
+    say_if_outside(values.name, numbers != held, bounds)
     return np.asarray(held)
 
 
-def one_hot(values: pd.Series, levels: Sequence[Any], place: Place) -> pd.DataFrame:
-    """Turn a column into one 0/1 column a declared level, none of them dropped.
+def say_if_outside(
+    name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
+) -> None:
+    """Tell the curator if more than 1 % of a column's values are outside its declared range.
 
-    A level is compared to a value by its text.
-
-    >>> import pandas as pd
-    >>> one_hot(pd.Series(["rent", "own"], name="home"), ["own", "rent"], str)
-       home=own  home=rent
-    0       0.0        1.0
-    1       1.0        0.0
+    Examples
+    --------
+    >>> say_if_outside("age", np.array([False]), (18.0, 90.0))
     """
-    codes = level_codes(values, levels, place)
-    table = np.equal.outer(codes, np.arange(len(levels))).astype(np.float64)
-    return pd.DataFrame(table, columns=[f"{values.name}={level}" for level in levels])
+    low, high = bounds
+    warn_if_clipped(
+        float(outside.mean()),
+        f"values of {name!r} are outside the declared range [{low:g}, {high:g}]",
+        "Check the range and the unit: it is declared from knowledge, not from the rows.",
+    )
 
 
 def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.NDArray[np.intp]:
     """Position of every value among the declared levels; an undeclared one is a DataError."""
     text = as_text(values)
-    codes = pd.Index([str(level) for level in levels]).get_indexer(pd.Index(text))
+    codes = pd.Index([cell_text(level) for level in levels]).get_indexer(pd.Index(text))
     unseen = np.flatnonzero(codes < 0)
     if unseen.size:
         first = int(unseen[0])
@@ -97,19 +128,37 @@ def as_text(values: pd.Series) -> pd.Series:
     >>> as_text(pd.Series([1.0, None, 3.0])).tolist()
     ['1', '', '3']
     """
-    if isinstance(values.dtype, pd.StringDtype):  # long columns of few words
-        codes, words = pd.factorize(values)
-        told = np.array([*(str(word).strip() for word in words), ""], dtype=object)
-        return pd.Series(told[codes], index=values.index, name=values.name, dtype=object)
-    if pd.api.types.is_float_dtype(values):
-        cells: list[str] = ["" if np.isnan(v) else _number_text(v) for v in values.to_numpy(float)]
-    else:
+    if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
+        codes, words = pd.factorize(values)  # long columns of few words
+        told = np.array([*map(cell_text, words), ""], dtype=object)
+        cells: Any = told[codes]
+    else:  # one by one: True and 1 are one word to whoever sorts them into a few
         blank = values.isna().to_numpy()
         cells = [
-            "" if missing else str(value).strip()
+            "" if missing else cell_text(value)
             for value, missing in zip(values, blank, strict=True)
         ]
     return pd.Series(cells, index=values.index, name=values.name, dtype=object)
+
+
+def cell_text(value: object) -> str:
+    """Text by which a value and a declared level are compared.
+
+    It is the same whatever else is in the column: 1 beside a missing value becomes 1.0 in pandas.
+
+    Examples
+    --------
+    >>> cell_text(1.0), cell_text(" own "), cell_text(True), cell_text(2.5)
+    ('1', 'own', 'True', '2.5')
+    """
+    if isinstance(value, Integral):
+        return str(value) if isinstance(value, bool) else str(int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        if not np.isfinite(number):
+            return "" if np.isnan(number) else repr(number)
+        return str(int(number)) if number.is_integer() else repr(number)
+    return str(value).strip()
 
 
 def is_missing(text: pd.Series) -> npt.NDArray[np.bool_]:
@@ -157,5 +206,15 @@ def _token(text: str) -> str:
     return f", where {text!r} stands for a missing value" if text else ""
 
 
-def _number_text(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(float(value))
+def _as_floats(values: pd.Series) -> npt.NDArray[np.float64]:
+    try:
+        return values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    except (TypeError, ValueError):  # complex numbers
+        return np.full(len(values), np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan

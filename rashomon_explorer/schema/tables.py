@@ -1,0 +1,149 @@
+"""Which column of a table is which: found by names or places, without a look at a value."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.checks import check_unique
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.table_schema import TableSchema
+from rashomon_explorer.schema.words import quoted, suggestion
+from rashomon_explorer.shapes import public_shape
+
+Place = Any
+"""A column's label in a frame, its position in an array."""
+
+
+def column_labels(X: Any) -> list[Any] | None:
+    """Labels of a frame of pandas or polars; None for what has none.
+
+    Examples
+    --------
+    >>> column_labels(pd.DataFrame({"age": [20]})), column_labels([[20]])
+    (['age'], None)
+    """
+    # By its type: to ask whatever was given for an attribute could be a look at its values.
+    is_frame = isinstance(X, pd.DataFrame) or type(X).__module__.split(".")[0] == "polars"
+    return list(X.columns) if is_frame and hasattr(X, "columns") else None
+
+
+def find_features(schema: TableSchema, X: Any) -> list[Place]:
+    """Find the schema's features in a table; looks at labels and shape alone.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+        A frame holds every feature, in any order, and may leave the other columns out. An array
+        holds the features in the schema's order, or all columns.
+
+    Returns
+    -------
+    list
+        A label or position for each feature.
+
+    Raises
+    ------
+    DataError, TypeError
+        If a feature lacks, a column is not declared, or the table is sparse.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.schema import Anything, Numeric
+    >>> schema = TableSchema([Anything("id"), Numeric("age", (18, 90))])
+    >>> find_features(schema, pd.DataFrame({"age": [20]})), find_features(schema, [[7, 20]])
+    (['age'], [1])
+    """
+    if issparse(X):
+        raise TypeError("X is sparse, expected a dense table: use X.toarray()")
+    labels = column_labels(X)
+    return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
+
+
+def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[Place]:
+    """Find the schema's features among labels, each as it is written there.
+
+    Raises
+    ------
+    DataError
+        If a feature lacks, a label occurs twice or is not declared.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.schema import Numeric
+    >>> find_by_name(TableSchema([Numeric("0", (0, 1))]), [0])
+    [0]
+    """
+    _check_features(schema)
+    check_unique(str(label) for label in labels)
+    known = {str(label): label for label in labels}
+    if strange := [name for name in known if name not in set(schema)]:
+        raise DataError(
+            f"the table has {quoted(strange)}, which the schema does not declare"
+            f"{suggestion(strange[0], schema)}: declare it, as Anything(name) to ignore it, or "
+            "leave it out"
+        )
+    if absent := [column.name for column in schema.features if column.name not in known]:
+        raise DataError(
+            f"the table lacks {quoted(absent)}, which the schema declares as a feature"
+            f"{suggestion(absent[0], known)}; it has {quoted(known)}"
+        )
+    return [known[column.name] for column in schema.features]
+
+
+def _check_features(schema: TableSchema) -> None:
+    if not schema.features:
+        raise DataError("the schema declares no feature: give a column of it that role")
+
+
+def _by_position(schema: TableSchema, X: Any) -> list[Place]:
+    _check_features(schema)
+    shape = public_shape(X, 2)
+    if shape is None or len(shape) != 2:
+        found = "a table that states no shape" if shape is None else f"shape {shape}"
+        raise DataError(f"X must be a table with rows and columns, got {found}")
+    if shape[1] == len(schema.features):
+        return list(range(shape[1]))
+    if shape[1] == len(schema):
+        return [j for j, column in enumerate(schema.columns) if column.role == "feature"]
+    raise DataError(
+        f"the schema declares {len(schema.features)} features in {len(schema)} columns, got an "
+        f"array of {shape[1]} columns"
+    )
+
+
+def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
+    """How to get a column's cells; the first look at values.
+
+    Parameters
+    ----------
+    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    callable
+        From a column and its place to a Series of shape (n_rows,).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.schema import Anything
+    >>> cells_of([["x", 2.0]])(Anything("b"), 1).tolist()
+    [2.0]
+    """
+    if isinstance(X, pd.DataFrame):
+        return lambda column, place: pd.Series(X[place], name=column.name)
+    if column_labels(X) is not None:
+        return lambda column, place: _plain(X[place].to_numpy(), column)
+    # Text and numbers in one list would all become text.
+    table = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    if table.ndim != 2:
+        raise DataError("X must be a table whose rows are all of one length")
+    return lambda column, place: _plain(table[:, place], column)
+
+
+def _plain(values: Any, column: Column) -> pd.Series:
+    return pd.Series(np.asarray(values), name=column.name)
