@@ -26,11 +26,12 @@ _WORTH_SAYING = 1e-6  # a bound of the probability to give up above it helps nob
 
 @dataclass(frozen=True)
 class ExactSampler:
-    """Rejection from a certified radial envelope: every draw has exactly the target's law.
+    """Rejection from a law that is certified to lie above: every draw has exactly the target's law.
 
-    A radius is drawn exactly from r^{p−1} exp(−β max{envelope(r), ψ}), a direction uniformly;
-    the model is thinned first by what is known without the rows (the domain, and the depth below
-    its boundary when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
+    A model is proposed under a plane, a bowl or a radial envelope below the loss, whichever has
+    the least mass, from a one-dimensional table that lies above it or a closed form; it is thinned
+    first by what is known without the rows (the domain, the other bounds, and the depth below
+    the boundary when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
     Thakurta and Upadhyay (2023) then holds for the code that runs, with no error of a chain, on
     every convex domain.
 

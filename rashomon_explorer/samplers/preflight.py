@@ -119,7 +119,7 @@ def preflight(planned: Plan) -> Feasibility | None:
     >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
     True
-    >>> preflight(plan(100_000, 151, 0.02, **rows)).likely
+    >>> preflight(plan(100_000, 151, 0.02, **{**rows, "radius": 8.0})).likely
     False
     """
     law = None if planned.along_path else PublicLaw.of(planned)
@@ -135,10 +135,10 @@ def remedies(planned: Plan) -> str:
     Empty where draws are likely or nothing is known.
 
     >>> from rashomon_explorer.planning import plan
-    >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> rows = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
-    On simulated rows draws come at the same price with radius = 2, 40 columns \
-or psi = 0.05 (a smaller ball holds flatter models).
+    On simulated rows draws come at the same price with radius = 4, 40 columns \
+or psi = 0.1 (a smaller ball holds flatter models).
     """
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:

@@ -16,7 +16,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.rejection import candidates
-from rashomon_explorer.samplers.rejection.candidates import envelope_pays
+from rashomon_explorer.samplers.rejection.candidates import envelope_pays, kept_share
 from rashomon_explorer.samplers.rejection.line_law import LineLaw
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.samplers.rejection.plane import (
@@ -48,8 +48,9 @@ def posed(p, loss="logistic", radius=2.0, n=60, seed=0, ridge=0.0, domain=None):
 
 
 def exact(target, n_draws=3000, seed=0):
-    """Draws that were proposed under a plane, whether or not an envelope would have paid."""
-    with patch.object(candidates, "envelope_pays", return_value=False):
+    """Draws that were proposed under a plane, whether or not another law would have paid."""
+    never = {"bowl_pays": lambda *_: False, "envelope_pays": lambda *_: False}
+    with patch.multiple(candidates, **never):
         return collect(ExactSampler(), target, n_draws, np.random.default_rng(seed)).coef
 
 
@@ -227,7 +228,8 @@ def test_many_columns_and_few_rows_are_drawn_from_at_once():
 
 def test_an_envelope_is_made_where_it_pays():
     def pays(target):
-        return envelope_pays(target, min(plane_proposals(target), key=lambda one: one.log_mass))
+        plane = min(plane_proposals(target), key=lambda one: one.log_mass)
+        return envelope_pays(target, kept_share(target, plane))
 
     assert pays(GibbsTarget(small_problem(2, radius=4.0, n=500), 5000.0, 0.01))
     assert not pays(GibbsTarget(posed(30, n=200), 20.0, 0.01))

@@ -33,7 +33,7 @@ def test_small_problems_are_likely(loss, p):
 
 
 def test_hopeless_ones_are_not_and_a_change_that_is_named_helps():
-    hard = _plan(100_000, 151)
+    hard = _plan(100_000, 151, radius=8.0)
     found = preflight(hard)
     assert not found.likely and "did not come" in found.in_words
     told = remedies(hard)

@@ -9,10 +9,12 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.envelopes import ENVELOPES
+from rashomon_explorer.envelopes.bowl import BOWLS
 from rashomon_explorer.envelopes.moments import LARGEST_SPECTRUM
 from rashomon_explorer.envelopes.shifted import Expandable, Minimised, ShiftedBound
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.randomness import generator
+from rashomon_explorer.samplers.rejection.bowl import SAMPLE, least_bowl
 from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.rejection.plane import plane_proposals
 from rashomon_explorer.samplers.rejection.proposals import (
@@ -29,7 +31,10 @@ Floor = Callable[[FloatArray], FloatArray]
 _PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
 _ROUNDING = 1e-6
 _PILOT = 512
+_SURE = 4.0  # models kept, after which a share is known well enough
 _FEW = 20  # draws: as many as a fit makes, by default
+_SEARCH = 8  # steps and looks along a line that a search for a bowl usually takes
+_PARABOLAS, _LAWS = 300, 2 * 10**6  # operations for a row's parabolas, and for a bowl's laws
 MOST_AHEAD = 8192  # proposals made at once, and so at most that many not judged yet
 _MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
 
@@ -44,24 +49,33 @@ class Candidates:
         # rows: a public bound of how often a proposal is kept (docs/theory.md §3).
         made: list[Proposal] = [*under, UniformProposal(target)]
         self._proposal = min(made, key=lambda one: one.log_mass)
-        self._floors = [plane.floor for plane in under]
+        self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        if envelope_pays(target, self._proposal):
+        kept = kept_share(target, self._proposal)
+        if bowl_pays(target, kept):
+            self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
+            kept = kept_share(target, self._proposal)
+        if envelope_pays(target, kept):
             self._add_envelopes(Envelope.of(target))
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
 
+    def _add(self, proposal: Proposal, floor: Floor) -> None:
+        """Thin by one more floor, and propose from the law below it if that has less mass."""
+        self._floors.append(floor)
+        self._proposal = min([self._proposal, proposal], key=lambda one: one.log_mass)
+
     def _add_envelopes(self, envelope: Envelope) -> None:
         found = tightest_proposal(self._target, envelope)
-        self._floors.append(partial(envelope.floor, pad=found.pad))
-        self._sharper, proposals = envelope.sharper_floor, [self._proposal, found]
+        self._add(found, partial(envelope.floor, pad=found.pad))
+        self._sharper = envelope.sharper_floor
         shifted = _shifted(self._target, envelope)
         if shifted is not None:
-            proposals.append(RadialProposal(self._target, shifted, shifted.least_pad))
-            self._floors.append(partial(shifted.floor, pad=shifted.least_pad))
+            pad = shifted.least_pad
+            radial = RadialProposal(self._target, shifted, pad)
+            self._add(radial, partial(shifted.floor, pad=pad))
             self._sharper = shifted.sharper_floor
-        self._proposal = min(proposals, key=lambda one: one.log_mass)
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
         """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed.
@@ -91,24 +105,50 @@ class Candidates:
         self._floor = np.concatenate([self._floor, floor])
 
 
-def envelope_pays(target: GibbsTarget, plane: Proposal) -> bool:
-    """Whether an envelope costs less than looking at the rows for every model under a plane.
+def kept_share(target: GibbsTarget, proposal: Proposal) -> float:
+    """Share of a proposal's models that the loss would keep, by a few that are thrown away.
+
+    Whatever is chosen by it, the draws have the same law.
+    """
+    rng, kept, made = generator(0), 0.0, 0
+    while made < _PILOT and kept < _SURE:
+        theta, energy = proposal.draw(_PILOT // 8, rng)
+        made += _PILOT // 8
+        if len(energy):
+            excess = np.maximum(target.excess(theta), 0.0)
+            kept += float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum())
+    return kept / made
+
+
+def bowl_pays(target: GibbsTarget, kept: float) -> bool:
+    """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept.
+
+    A bowl takes second moments of the rows, and a search on some of them.
+    """
+    problem = target.problem
+    n, p = problem.n, problem.p
+    if p < 2 or type(problem.evaluator().loss) not in BOWLS:
+        return False
+    passes = n + _SEARCH * min(n, SAMPLE)
+    return _looks(n, p) > kept * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
+
+
+def envelope_pays(target: GibbsTarget, kept: float) -> bool:
+    """Whether an envelope costs less than looking at the rows where a share ``kept`` is kept.
 
     An envelope takes moments of order four of the rows, which is dear with many columns and
-    useless where the law is hot; a loss with kinks, or of a user's own, has none. The share that
-    a plane keeps is found from a few of its own models, which are thrown away: whichever is
-    chosen, the draws have the same law.
+    useless where the law is hot; a loss with kinks, or of a user's own, has none.
     """
     problem = target.problem
     if type(problem.evaluator().loss) not in ENVELOPES or not math.isfinite(problem.constants.M):
         return False
-    theta, energy = plane.draw(_PILOT, generator(0))
-    if not len(energy):
-        return True
-    excess = np.maximum(target.excess(theta), 0.0)
-    kept = float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum()) / _PILOT
     pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
-    return _FEW * problem.n * problem.p > kept * (problem.n * pairs**2 + pairs**3)
+    return _looks(problem.n, problem.p) > kept * (problem.n * pairs**2 + pairs**3)
+
+
+def _looks(n: int, p: int) -> float:
+    """Operations of looking at the rows for a few models."""
+    return float(_FEW * n * p)
 
 
 def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:

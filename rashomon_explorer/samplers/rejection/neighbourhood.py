@@ -158,3 +158,16 @@ def settled(domain: Domain, theta: FloatArray) -> FloatArray:
             break
         point = point * (1 - step)
     return np.asarray(point[:, 0])
+
+
+def ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
+    """Radius and centre (p,) of the least ball that is known to hold the domain.
+
+    Examples
+    --------
+    >>> ball_around(Ball(2.0), 2)
+    (2.0, array([0., 0.]))
+    """
+    known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
+    radius, shift = min([(domain.radius_bound, 0.0), *known], key=lambda ball: ball[0])
+    return radius, np.zeros(p) + shift

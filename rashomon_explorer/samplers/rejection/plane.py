@@ -8,10 +8,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammainc, gammaincinv, hyp1f1, xlogy
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.rejection.line_law import LineLaw
-from rashomon_explorer.samplers.rejection.neighbourhood import parts
+from rashomon_explorer.samplers.rejection.neighbourhood import ball_around
 from rashomon_explorer.samplers.rejection.volumes import log_ball_volume
 from rashomon_explorer.target import GibbsTarget
 
@@ -82,9 +81,9 @@ class PlaneProposal:
 
     def __init__(self, target: GibbsTarget, plane: Plane, cells: int = 2048) -> None:
         self._target, self._p = target, target.problem.p
-        self._whole = plane
-        self._radius, self._centre = _ball_around(target.problem.domain, self._p)
-        self._plane = plane = plane.seen_from(self._centre)
+        self.plane = plane
+        self._radius, self._centre = ball_around(target.problem.domain, self._p)
+        self._seen = plane = plane.seen_from(self._centre)
         self._steep = float(np.linalg.norm(plane.slope))
         flat = np.eye(1, self._p)[0]
         self._along = plane.slope / self._steep if self._steep > 0 else flat
@@ -105,7 +104,7 @@ class PlaneProposal:
 
     def floor(self, theta: FloatArray) -> FloatArray:
         """Lower bound (K,) of the excess of models (p, K)."""
-        return self._whole.floor(theta)
+        return self.plane.floor(theta)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Models (p, K) inside the domain and their energies (K,), K ≤ size."""
@@ -114,7 +113,7 @@ class PlaneProposal:
         rest = rng.standard_normal((self._p, size))
         rest -= np.outer(self._along, self._along @ rest)
         if self._p > 1:
-            if self._plane.ridge:
+            if self._seen.ridge:
                 square = cut_chi_square(self._p - 1, self._precision * room, rng) / self._precision
                 length = np.sqrt(np.minimum(square, room))
             else:
@@ -125,7 +124,7 @@ class PlaneProposal:
         return theta, self._energy(theta)
 
     def _energy(self, theta: FloatArray) -> FloatArray:
-        plane = self._whole
+        plane = self.plane
         if not plane.ridge:
             return self._target.energy(plane.floor(theta))
         square = np.einsum("ij,ij->j", theta, theta)
@@ -135,7 +134,7 @@ class PlaneProposal:
         return self._target.beta * (floor - self._target.psi - self._lag)
 
     def _log_density(self, t: FloatArray) -> FloatArray:
-        plane, rest = self._plane, (self._p - 1) / 2
+        plane, rest = self._seen, (self._p - 1) / 2
         floor = plane.height + self._steep * t
         if not plane.ridge:
             return xlogy(rest, self._room(t)) - self._target.energy(np.maximum(floor, 0.0))
@@ -145,13 +144,6 @@ class PlaneProposal:
     def _room(self, t: FloatArray) -> FloatArray:
         """Largest squared length of the rest beside t."""
         return np.maximum((self._radius - t) * (self._radius + t), 0.0)
-
-
-def _ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
-    """Radius and centre (p,) of the least ball that is known to hold the domain."""
-    known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
-    radius, shift = min([(domain.radius_bound, 0.0), *known], key=lambda ball: ball[0])
-    return radius, np.zeros(p) + shift
 
 
 def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
@@ -167,7 +159,7 @@ def least_plane(target: GibbsTarget, ridge: float) -> Plane:
     towards the tangent at the proposal's mean. Any plane would do: which it is decides how many
     proposals are kept, never their law.
     """
-    middle = _ball_around(target.problem.domain, target.problem.p)[1]
+    middle = ball_around(target.problem.domain, target.problem.p)[1]
     plane = Plane.at(target.problem, middle, ridge)
     here = PlaneProposal(target, plane, _ROUGH_CELLS)
     for _ in range(_STEPS):
