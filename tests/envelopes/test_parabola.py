@@ -153,3 +153,13 @@ def test_squared_loss_is_its_own_bowl():
 def test_every_loss_has_bowls():
     rng = np.random.default_rng(0)
     assert {type(posed(name, rng, 2)) for name in LOSSES} == set(BOWLS)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_on_a_small_ball_the_bowl_of_classes_is_the_second_order_model(classes):
+    rng = np.random.default_rng(classes)
+    risk = SoftmaxLoss(classes).empirical(*labelled_rows(classes, rng))
+    mean = rng.standard_normal(risk.p)
+    bowl = bowl_under(risk, Where(mean, 1e-3, mean, np.eye(risk.p)))
+    assert bowl.bend == pytest.approx(risk.hessian(mean), rel=2e-3, abs=1e-6)
+    assert (np.linalg.eigvalsh(risk.hessian(mean) - bowl.bend) > -1e-12).all()
