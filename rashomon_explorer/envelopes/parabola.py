@@ -19,12 +19,7 @@ _SHARES = np.linspace(0.0, 1.0, 9)  # of the slopes that the interval has
 
 @dataclass(frozen=True)
 class Parabolas:
-    """v ↦ value + slope·(v − place) + ½·bend·(v − place)², bend ≥ 0, one for each of n rows.
-
-    Parameters
-    ----------
-    place, value, slope, bend : ndarray of shape (n,)
-    """
+    """v ↦ value + slope·(v − place) + ½·bend·(v − place)², bend ≥ 0, for each of n rows (n,)."""
 
     place: FloatArray
     value: FloatArray
@@ -58,10 +53,6 @@ def under_logistic(
     middle, spread : ndarray of shape (n,)
         Mean and standard deviation for which the parabolas are chosen; any will do.
 
-    Returns
-    -------
-    Parabolas
-
     Examples
     --------
     >>> end = np.array([4.0])
@@ -91,10 +82,6 @@ def under_clipped_slope(
         Ends of the rows' scores.
     middle, spread : ndarray of shape (n,)
         Mean and standard deviation for which the parabolas are chosen; any will do.
-
-    Returns
-    -------
-    Parabolas
 
     Examples
     --------
