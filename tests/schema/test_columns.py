@@ -47,6 +47,8 @@ def test_scores_of_ordered_levels_are_even_and_have_mean_square_one(many):
     scores = unit(Ordered("k", range(many)), range(many)).ravel()
     np.testing.assert_allclose(np.diff(scores), np.diff(scores)[0])
     np.testing.assert_allclose([scores.mean(), (scores**2).mean()], [0, 1], atol=1e-12)
+    for level, score in enumerate(scores):  # whichever levels occur
+        assert unit(Ordered("k", range(many)), [level]).item() == score
 
 
 def test_yes_and_no_are_one_and_minus_one():
