@@ -1,10 +1,13 @@
 """The thresholded Gibbs law exp(−β·max{L, min L + ψ}) on a set of models."""
 
+import math
 from dataclasses import InitVar, dataclass, field
+from typing import Self
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.threshold import Threshold, get_threshold
 from rashomon_explorer.validation import check_nonnegative, check_positive
@@ -49,6 +52,21 @@ class GibbsTarget:
     psi: float
     threshold: InitVar[str | Threshold] = "hard"
     shape: Threshold = field(init=False)
+
+    @classmethod
+    def of(cls, problem: Problem, planned: Plan) -> Self:
+        """Law that a plan is for; β = 1 where it has none, for samplers that ask for ψ alone.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.planning import plan
+        >>> problem = Problem([[0.5], [-0.5]] * 5_000, [1, -1] * 5_000)
+        >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "epsilon": 1.0}
+        >>> GibbsTarget.of(problem, plan(10_000, 2, 0.02, **public)).beta > 100
+        True
+        """
+        beta = planned.beta if math.isfinite(planned.beta) else 1.0
+        return cls(problem, beta, planned.psi, planned.threshold)
 
     def __post_init__(self, threshold: str | Threshold) -> None:
         """Refuse parameters that define no law."""

@@ -174,7 +174,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
-        target = GibbsTarget(problem, planned.beta, self.psi, planned.threshold)
+        target = GibbsTarget.of(problem, planned)
         draws = collect(sampler, target, self.n_draws, self._generator(), reporter)
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to keep")
@@ -211,8 +211,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             parameters={
                 "n": planned.n,
                 "p": planned.p,
-                "beta": planned.beta,
-                # A path has no pure price.
+                # An ellipsoid has no temperature, and a path no pure price.
+                **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
                 **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
                 "loss": planned.loss,
                 **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
@@ -250,6 +250,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             acceptance=draws.acceptance,
             sampler=self.sampler,
             feature_groups=table.feature_groups,
+            ellipsoid=draws.region,
         )
 
     def _private(self, models: RashomonSet) -> dict[str, Any]:

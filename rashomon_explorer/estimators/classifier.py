@@ -50,13 +50,16 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "finite_grid", "hit_and_run", "langevin", "mala"}, default="exact"
+    sampler : {"exact", "ellipsoid", "finite_grid", "hit_and_run", "langevin", "mala"}, \
+            default="exact"
         ``"exact"`` and, for at most three parameters, ``"finite_grid"`` have the guarantee.
         ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
         as ``"exact"``; both are for the curator only and carry no guarantee.
         ``"langevin"`` runs a noisy gradient chain for each draw, which is the chain's time
         average, for δ > 0: its price is that of the chain's whole path, and far more than an
-        exact draw's.
+        exact draw's. ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0,
+        and draws uniform models near it: one price for any number of draws, at any number of
+        columns (docs/ellipsoid.md).
     radius : float, default=4.0
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
     row_norm : float, default=1.0

@@ -40,7 +40,8 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "finite_grid", "hit_and_run", "langevin", "mala"}, default="exact"
+    sampler : {"exact", "ellipsoid", "finite_grid", "hit_and_run", "langevin", "mala"}, \
+            default="exact"
         As for :class:`RashomonClassifier`.
     radius : float, default=2.0
         Radius of the ball of models, for mapped targets, the intercept included.

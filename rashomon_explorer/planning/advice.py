@@ -1,5 +1,6 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
+from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.wishes import wishes
@@ -34,6 +35,8 @@ say: that follows from p = 11 and βψ alone.
     """
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    if isinstance(planned, EllipsoidPlan):
+        return "\n".join([_once(planned), _centre(planned), _size(planned)])
     lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
     lines += [*wishes(planned, ridge=True)]
     return "\n".join(line for line in lines if line)
@@ -85,6 +88,34 @@ def _excess(planned: Plan) -> str:
     return (
         f"{bound} on average; that of a model of zeros is at most {rounded_up(planned.zero_loss)}."
     )
+
+
+def _once(planned: EllipsoidPlan) -> str:
+    rule = ", as a ledger adds it up" if planned.ledger else ""
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    return (
+        f"A centre and its curvature cost ε = {total} once, at δ = {planned.delta:g}{rule}: "
+        f"{planned.n_draws:,} models of the ellipsoid around it, or any other number, cost no more."
+    )
+
+
+def _centre(planned: EllipsoidPlan) -> str:
+    ways = {
+        "gradients": f"the weighted mean of {planned.centre.n_steps:,} noisy gradient steps",
+        "output": "the best model with noise",
+    }
+    return (
+        f"The centre is {ways[planned.centre.name]}; its loss exceeds the least by at most "
+        f"{rounded_up(planned.centre.excess)} on average."
+    )
+
+
+def _size(planned: EllipsoidPlan) -> str:
+    reach = f"Models are uniform where the quadratic excess is at most {planned.margin:.2f}·ψ"
+    if not planned.promises:
+        return f"{reach}; no hit rate is promised, and a paid query tells it."
+    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    return f"{reach}, so that at least {promised} of them are within ψ = {planned.psi:g}."
 
 
 def _steps(planned: PathPlan) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from scipy.special import gammainc
 
+from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.planning.localisation import LocalisationPlan, plan_perturbed
 from rashomon_explorer.planning.offers import Mechanism, Offer, Request
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
@@ -147,9 +148,40 @@ class PathAverage(Path):
         return max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
 
 
+class Ellipsoid:
+    """A centre and its Hessian, paid for once; every model near them is free."""
+
+    name: ClassVar[str] = "ellipsoid"
+    draws: ClassVar[str] = "a uniform model of a private ellipsoid, one price for any number"
+    # On the ellipsoid, and so on the part of the set that lies in it.
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> EllipsoidPlan:
+        """See :class:`Mechanism`."""
+        return plan_ellipsoid(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not request.delta > 0:
+            return _declined(self, "needs delta > 0")
+        if not math.isfinite(request.constants.M):
+            return _declined(self, "the loss has kinks, and no Hessian")
+        bought = self.plan(request)
+        why = "a centre and its Hessian are paid for"
+        return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
+
+
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
-    for mechanism in (Exact(), ExactBest(), Unthresholded(), Localisation(), Path(), PathAverage())
+    for mechanism in (
+        Exact(),
+        ExactBest(),
+        Unthresholded(),
+        Localisation(),
+        Path(),
+        PathAverage(),
+        Ellipsoid(),
+    )
 }
 
 

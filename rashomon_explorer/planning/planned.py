@@ -87,6 +87,11 @@ class Plan(Shown):
         return get_threshold("hard", self.psi)
 
     @property
+    def centre_excess(self) -> float | None:
+        """Bound of the expected excess of a model around which all draws lie, if around one."""
+        return None
+
+    @property
     def by_bounded_range(self) -> bool:
         """Whether bounded range alone pays for the draws, and no better certificate."""
         return self.certificate == "oscillation"

@@ -36,6 +36,10 @@ class Promise(Protocol):
     def zero_loss(self) -> float | None:
         """What the loss of a model of zeros is at most, where it is known."""
 
+    @property
+    def centre_excess(self) -> float | None:
+        """Bound of the expected excess of a model around which all draws lie, if around one."""
+
 
 def weakness(planned: Promise) -> str:
     """Say in a sentence why a plan may buy nothing of use; empty where it promises enough.
@@ -43,6 +47,8 @@ def weakness(planned: Promise) -> str:
     With ψ > 0 a plan is weak if its guaranteed hit rate is below .2. A set without width, and a
     path, have no hit rate: there a plan is weak if its excess bound is no less than the loss of
     the model that is all zeros, so that what is promised of a draw could be had without data.
+    Draws around a centre, of which no hit rate is proved, are weak if the centre itself is not
+    known to lie in the set on average.
 
     >>> from rashomon_explorer.planning import plan
     >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
@@ -55,6 +61,8 @@ def weakness(planned: Promise) -> str:
     at least 0% of the draws are within ψ = 0.02 of the least loss, and no more \
 is promised: they may lie far outside the Rashomon set
     """
+    if planned.centre_excess is not None and not planned.hit_rate_bound:
+        return _off_centre(planned.centre_excess, planned.psi)
     if not has_hit_rate(planned):
         return _no_better_than_nothing(planned)
     if planned.hit_rate_bound >= WEAK_HIT_RATE:
@@ -67,8 +75,19 @@ is promised: they may lie far outside the Rashomon set
 
 
 def has_hit_rate(planned: Promise) -> bool:
-    """Whether a hit rate is what the plan can promise: ψ > 0, and no path."""
-    return planned.psi > 0 and not planned.along_path
+    """Whether a hit rate is what the plan can promise: ψ > 0, no path; around a centre, proved."""
+    unproved = planned.centre_excess is not None and not planned.hit_rate_bound
+    return planned.psi > 0 and not planned.along_path and not unproved
+
+
+def _off_centre(excess: float, psi: float) -> str:
+    if excess <= psi or psi == 0:
+        return ""
+    return (
+        f"the loss of the model that all draws are around exceeds the least by up to "
+        f"{rounded_up(excess)} on average, more than ψ = {psi:g}: they may lie far outside the "
+        "Rashomon set"
+    )
 
 
 def _no_better_than_nothing(planned: Promise) -> str:

@@ -17,6 +17,7 @@ _RIDGES = (1.0, 0.1, 0.01)
 _SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
 _MOST = 2.0**40
 _FINE = 1e-4
+_CENTRE = "More rows, a larger ε, more ridge or a smaller radius lower it."
 _PATH = "More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more lower it."
 
 
@@ -38,6 +39,8 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     """
     if planned.along_path:
         return [_PATH]
+    if planned.centre_excess is not None:
+        return [_CENTRE]
     wanted = _wanted(planned)
     if wanted is None or not 0 < planned.beta < math.inf:
         return []

@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
 
 MOST_POINTS = 20_000
@@ -42,10 +43,20 @@ def need_as_drawn(given: object, plot: str) -> None:
         return
     if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
         raise ValueError(f"{plot} needs draws of an estimator: nothing was promised of these")
+    need_temperature(given.plan, plot)
     if not given.as_drawn:
         raise ValueError(
             f"{plot} sets draws beside what was promised of all of them, and here some were "
             f"chosen ({'; '.join(given.steps)}): pass the set as it was drawn"
+        )
+
+
+def need_temperature(planned: Plan, plot: str) -> None:
+    """Raise a ValueError for a plan without a temperature, of which no law follows."""
+    if math.isinf(planned.beta):
+        raise ValueError(
+            f"{plot} shows what is promised of draws at a temperature, and those of an ellipsoid "
+            "have none: explain(plan) says what is promised of them"
         )
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.bounds import ExcessLaw, convex_law, quadratic_law
-from rashomon_explorer.plots._checks import need_as_drawn, need_curator
+from rashomon_explorer.plots._checks import need_as_drawn, need_curator, need_temperature
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.plots.theme import (
@@ -97,6 +97,7 @@ def plot_promise(planned: Plan) -> go.Figure:
 
 def promised_law(planned: Plan) -> ExcessLaw:
     """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
+    need_temperature(planned, "a promised law")
     return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.psi))
 
 

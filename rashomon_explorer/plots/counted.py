@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.plots.text import at_least, number, plural
+from rashomon_explorer.plots.text import number, plural, promised_hits
 from rashomon_explorer.plots.theme import curator_band, empty_figure
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
@@ -89,7 +89,7 @@ def of_all_draws(released: ReleasedSet) -> str:
     """Say of a release that all draws count: which lie inside, only its curator knows."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'chosen draw')}, inside the set or not"
-    promised = at_least(released.plan.hit_rate_bound)
+    promised = promised_hits(released.plan)
     return f"of all {plural(released.n_draws, 'draw')} (promised hit rate {promised})"
 
 

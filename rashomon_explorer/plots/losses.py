@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
-from rashomon_explorer.plots.text import at_least, number, percent
+from rashomon_explorer.plots.text import number, percent, promised_hits
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -104,7 +104,7 @@ def _found(models: RashomonSet, note: str) -> str:
     inside = f"hit rate {percent(rate)}: {round(rate * n_draws):,} of {n_draws:,} draws inside"
     # The promise is one of all draws together: not of a choice of them, nor of others' models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn
-    promised = f"guaranteed {at_least(models.plan.hit_rate_bound)}" if drawn else ""
+    promised = f"guaranteed {promised_hits(models.plan)}" if drawn else ""
     return " · ".join(filter(None, [inside, promised, note]))
 
 

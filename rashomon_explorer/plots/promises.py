@@ -13,7 +13,7 @@ from rashomon_explorer.planning.bounds import (
     population_risk,
     uniform_stability,
 )
-from rashomon_explorer.plots._checks import need_as_drawn
+from rashomon_explorer.plots._checks import need_as_drawn, need_temperature
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -109,6 +109,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     need_as_drawn(given, "promises")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
+    need_temperature(planned, "promises")
     p, beta, psi = planned.p, planned.beta, planned.psi
     inside = models.hit_rate if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING

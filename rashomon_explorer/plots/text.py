@@ -5,6 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from html import escape
 from typing import Literal
 
+from rashomon_explorer.planning.weakness import Promise
 from rashomon_explorer.rounding import as_written, epsilon_text, hit_rate_text, left_text
 
 Rounding = Literal["nearest", "up", "down"]
@@ -55,6 +56,19 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{mantissa}e{int(power)}"
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
+
+
+def promised_hits(planned: Promise) -> str:
+    """Write the hit rate that a plan promises; ``"none"`` where a centre's is not proved.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> promised_hits(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
+    '≥ 86%'
+    """
+    unproved = planned.centre_excess is not None and not planned.hit_rate_bound
+    return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
 def at_least(bound: float, *, share: bool = True) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.weakness import has_hit_rate
@@ -18,6 +19,8 @@ from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, lin
 from rashomon_explorer.rashomon_set.parts import (
     Arrays,
     Values,
+    ellipsoid_of,
+    ellipsoid_parts,
     labels,
     number,
     number_of,
@@ -61,6 +64,8 @@ class ModelBlock(Selection):
     feature_groups : mapping of str to sequence of str, optional
         Columns that are one feature, by its name: what importances take together unless asked for
         columns. By default the columns ``"name=level"`` of each name. Public, as names are.
+    ellipsoid : CutEllipsoid, optional
+        What was released beside the draws, for the same price, and they are uniform on.
 
     Raises
     ------
@@ -78,6 +83,7 @@ class ModelBlock(Selection):
     guarantee: Guarantee
     steps: tuple[str, ...] = ()
     feature_groups: Mapping[str, Sequence[str]] | None = None
+    ellipsoid: CutEllipsoid | None = None
     complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
 
     def __post_init__(self) -> None:
@@ -289,7 +295,9 @@ class ModelBlock(Selection):
 
     def to_parts(self) -> tuple[Arrays, Values]:
         """Everything that a release holds, field by field: nothing else gets into its file."""
-        return {"coef": self.coef}, {
+        arrays, values = ellipsoid_parts(self.ellipsoid)
+        return {"coef": self.coef, **arrays}, {
+            **values,
             "feature_names": list(self.feature_names),
             "link": self.link,
             "row_norm": number(self.row_norm),
@@ -321,6 +329,7 @@ class ModelBlock(Selection):
             "steps": tuple(values["steps"]),
             # Files of older versions have none: then names tell.
             "feature_groups": values.get("feature_groups"),
+            "ellipsoid": ellipsoid_of(arrays, values),
         }
 
     def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:

@@ -190,6 +190,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             guarantee=self.guarantee,
             steps=self.steps,
             feature_groups=self.feature_groups,
+            ellipsoid=self.ellipsoid,
         )
 
     def to_parts(self) -> tuple[Arrays, Values]:

@@ -6,14 +6,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.centres import Centre
+from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
-_PLANS: dict[str, type[Plan]] = {"Plan": Plan, "PathPlan": PathPlan}
+_PLANS: dict[str, type[Plan]] = {kind.__name__: kind for kind in (Plan, PathPlan, EllipsoidPlan)}
+_ELLIPSOID = ("centre", "matrix", "start")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -31,7 +35,26 @@ def plan_of(values: Values) -> Plan:
     # A file of an older version does not have the fields that came later.
     plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
     numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
+    if "centre" in numbers:
+        numbers["centre"] = Centre(**numbers["centre"])
     return kind(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
+
+
+def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:
+    """Arrays and values of an ellipsoid that was released beside the draws; none without one."""
+    if region is None:
+        return {}, {}
+    arrays = {f"ellipsoid_{name}": getattr(region, name) for name in _ELLIPSOID}
+    return arrays, {"ellipsoid": [region.level, region.radius]}
+
+
+def ellipsoid_of(arrays: Arrays, values: Values) -> CutEllipsoid | None:
+    """Inverse of :func:`ellipsoid_parts`."""
+    if "ellipsoid" not in values:
+        return None
+    level, radius = values["ellipsoid"]
+    named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
+    return CutEllipsoid(**named, level=level, radius=radius)
 
 
 def number(value: float) -> float | str:

@@ -1,6 +1,7 @@
 """Samplers of thresholded Gibbs laws: one file each, found by name in ``SAMPLERS``."""
 
 from rashomon_explorer.samplers.base import Batch, PlannedSampler, Sampler
+from rashomon_explorer.samplers.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
@@ -17,7 +18,14 @@ from rashomon_explorer.samplers.traits import Traits
 # more than an exact draw: they are built by hand and charged by their own certificate.
 SAMPLERS: dict[str, type[PlannedSampler]] = {
     kind.name: kind
-    for kind in (ExactSampler, FiniteGridSampler, HitAndRunSampler, PlannedPath, MalaSampler)
+    for kind in (
+        ExactSampler,
+        FiniteGridSampler,
+        HitAndRunSampler,
+        PlannedPath,
+        MalaSampler,
+        EllipsoidSampler,
+    )
 }
 
 
@@ -35,6 +43,7 @@ def traits_of(name: str) -> Traits:
 __all__ = [
     "SAMPLERS",
     "Batch",
+    "EllipsoidSampler",
     "ExactSampler",
     "FiniteGridSampler",
     "HitAndRunSampler",

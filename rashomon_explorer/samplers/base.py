@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.traits import Traits
@@ -25,11 +26,14 @@ class Batch:
         Their losses (curator).
     evaluated : int
         Models whose loss was evaluated on the rows for this batch (curator).
+    region : CutEllipsoid, optional
+        What was released beside the draws, under the same guarantee, and they were drawn from.
     """
 
     theta: FloatArray
     losses: FloatArray
     evaluated: int
+    region: CutEllipsoid | None = None
 
 
 class Sampler(Protocol):

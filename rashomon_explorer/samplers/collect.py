@@ -1,12 +1,13 @@
 """Collect a number of draws from a sampler, reporting on the way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.samplers.base import Sampler
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.validation import check_count
@@ -21,10 +22,11 @@ class Draws:
     coef: FloatArray  # (k, p): models, rounded to the public grid of 2⁻²⁰
     losses: FloatArray  # (k,): losses of the models as drawn (curator)
     acceptance: float  # draws accepted for each model whose loss was evaluated (curator)
+    region: CutEllipsoid | None = None  # what was released beside them, for the same price
 
     def first(self, count: int) -> "Draws":
         """Keep the first ``count`` draws."""
-        return Draws(self.coef[:count], self.losses[:count], self.acceptance)
+        return replace(self, coef=self.coef[:count], losses=self.losses[:count])
 
 
 def collect(
@@ -64,7 +66,7 @@ def _collected(
         evaluated += batch.evaluated
         coef = np.concatenate([coef, to_public_grid(batch.theta.T)])[:n_draws]
         losses = np.concatenate([losses, batch.losses])[:n_draws]
-        draws = Draws(coef, losses, accepted / max(1, evaluated))
+        draws = Draws(coef, losses, accepted / max(1, evaluated), batch.region)
         stop = report(draws) if report is not None else False
         if stop or len(losses) == n_draws:
             return draws

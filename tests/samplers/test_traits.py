@@ -18,7 +18,7 @@ def drawn(name: str) -> np.ndarray:
     settings = {**PUBLIC, "row_norm": problem.row_bound}
     request = Request(problem.n, problem.p, 0.05, "logistic", ridge=0.0, **settings)
     bought = MECHANISMS[traits_of(name).mechanism].plan(request)
-    target = GibbsTarget(problem, bought.beta, bought.psi, bought.threshold)
+    target = GibbsTarget.of(problem, bought)
     sampler = SAMPLERS[name].for_plan(bought, patience=10**6)
     draws = collect(sampler, target, bought.n_draws, np.random.default_rng(0))
     return draws.losses - problem.minimum.value - bought.psi
@@ -52,7 +52,7 @@ def test_a_plan_names_the_sampler_that_alone_carries_it_out(name: str) -> None:
     bought = MECHANISMS[name].plan(Request(**rows, **PUBLIC))
     if isinstance(bought, Plan):
         assert bought.along_path == (bought.sampler == "langevin") == name.startswith("path")
-        assert not bought.sampler or traits_of(bought.sampler).mechanism == "path"
+        assert not bought.sampler or traits_of(bought.sampler).mechanism in ("path", name)
 
 
 def test_a_name_is_no_setting() -> None:

@@ -1,12 +1,19 @@
 """Card of what theorems promise, beside what the draws show."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.cards.base import NO_DATA, FigureCard, Recipe, empty
+from rashomon_explorer.explorer.cards.base import (
+    NO_DATA,
+    NO_TEMPERATURE,
+    FigureCard,
+    Recipe,
+    empty,
+)
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
@@ -44,6 +51,9 @@ class BoundsCard(FigureCard):
         if planned is None:
             self.facts.value = ""
             return empty(self.title, NO_DATA)
+        if math.isinf(planned.beta):
+            self.facts.value = ""
+            return empty(self.title, NO_TEMPERATURE)
         if models is None or state.view == "release":
             self._tell(planned)
             where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"

@@ -1,8 +1,15 @@
 """Cards that cost nothing to look at: the price of a hit rate, and what was spent."""
 
+import math
 from functools import partial
 
-from rashomon_explorer.explorer.cards.base import NO_DATA, FigureCard, Recipe, empty
+from rashomon_explorer.explorer.cards.base import (
+    NO_DATA,
+    NO_TEMPERATURE,
+    FigureCard,
+    Recipe,
+    empty,
+)
 from rashomon_explorer.plots import budget_bar, plot_plan
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.tables import charges_table, plan_table
@@ -20,6 +27,8 @@ class PlanCard(FigureCard):
         plan = self.state.plan
         if plan is None:
             return empty(self.title, NO_DATA, HEIGHT)
+        if math.isinf(plan.beta):
+            return empty(self.title, NO_TEMPERATURE, HEIGHT)
         return Recipe(
             partial(plot_plan, plan),
             partial(plan_table, plan),

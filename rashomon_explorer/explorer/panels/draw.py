@@ -11,7 +11,8 @@ from rashomon_explorer.explorer.price import Offer
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING
 from rashomon_explorer.explorer.widgets import LiveText
-from rashomon_explorer.plots.text import at_least, plural
+from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import plural, promised_hits
 
 _KEEP = "Keep the draws so far; the whole price stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
@@ -105,12 +106,14 @@ class DrawPanel:
         if not offer.affordable:
             return f'<p class="rx-note"><b>Over the budget</b>: {escape(offer.remedy)}</p>'
         # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
-        promise = at_least(state.plan.hit_rate_bound)
+        promise = promised_hits(state.plan)
         if offer.doubt:
             return (
                 f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b> and may buy '
                 f"nothing: {escape(offer.doubt)}. The plan says what would change that.</p>"
             )
+        if not has_hit_rate(state.plan):
+            return f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>.</p>'
         return (
             f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>. Each draw is '
             f"within ψ with probability <b>{promise}</b>.</p>"

@@ -8,7 +8,7 @@ from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
 from rashomon_explorer.explorer.sentences import stale
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
-from rashomon_explorer.plots.text import at_least, number, percent, price
+from rashomon_explorer.plots.text import number, percent, price, promised_hits
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -120,7 +120,7 @@ def _curator_facts(models: RashomonSet) -> list[str]:
             "Hit rate",
             percent(models.hit_rate),
             f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ; "
-            f"guaranteed {at_least(models.plan.hit_rate_bound)}",
+            f"guaranteed {promised_hits(models.plan)}",
             kind="rx-curator",
         ),
         fact("Best loss", number(models.minimum.value, 4), where, kind="rx-curator"),

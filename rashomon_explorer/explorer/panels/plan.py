@@ -12,7 +12,7 @@ from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan, explain
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.planning.wishes import wishes
-from rashomon_explorer.plots.text import at_least, at_most, number, price, what_is_left
+from rashomon_explorer.plots.text import at_most, number, price, promised_hits, what_is_left
 from rashomon_explorer.samplers.preflight import preflight, remedies
 
 
@@ -77,13 +77,12 @@ class PlanPanel:
         rows = [
             fact(
                 "Guaranteed hit rate",
-                at_least(plan.hit_rate_bound),
+                promised_hits(plan),
                 f"share of draws within ψ, whatever the {plan.n:,} rows say",
                 kind="rx-lead",
             ),
             *self._price(),
-            fact("Inverse temperature β", number(plan.beta)),
-            fact("Expected excess loss", at_most(plan.excess_bound)),
+            *_law(plan),
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
@@ -123,6 +122,16 @@ class PlanPanel:
             return ""
         told = " ".join([f"This price promises little: {why}.", *wishes(self.state.plan)])
         return f'<p class="rx-note">{escape(told)}</p>'
+
+
+def _law(plan: Plan) -> list[str]:
+    """Temperature and excess, or the centre's excess where draws are around one."""
+    if plan.centre_excess is not None:
+        return [fact("Expected excess loss of the centre", at_most(plan.centre_excess))]
+    return [
+        fact("Inverse temperature β", number(plan.beta)),
+        fact("Expected excess loss", at_most(plan.excess_bound)),
+    ]
 
 
 def _foretold(plan: Plan) -> list[str]:

@@ -1,4 +1,7 @@
-"""Exact ranges over the Rashomon set of a convex loss.  Curator: they read private rows."""
+"""Ranges over the Rashomon set of a convex loss: exact ones are the curator's.
+
+Those over a released ellipsoid are made of what was paid for.
+"""
 
 from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.draws import draws_in_range
@@ -11,6 +14,11 @@ from rashomon_explorer.measures.ranges.exact import (
 )
 from rashomon_explorer.measures.ranges.flips import ExactAmbiguity, exact_ambiguity, exact_flips
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.released import (
+    released_coefficient_ranges,
+    released_flips,
+    released_score_ranges,
+)
 from rashomon_explorer.measures.ranges.sklearn_problem import penalised_problem
 
 __all__ = [
@@ -26,4 +34,7 @@ __all__ = [
     "exact_score_ranges",
     "penalised_problem",
     "relative_psi",
+    "released_coefficient_ranges",
+    "released_flips",
+    "released_score_ranges",
 ]

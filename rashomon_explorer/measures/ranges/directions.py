@@ -64,15 +64,19 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
     """Directions of every row's score, with several scores a row of each class but the first."""
-    rows = scored_rows(problem, X)
-    index = row_index(X)
-    outputs = problem.loss.outputs
+    return directions_of_rows(scored_rows(problem, X), row_index(X), problem.loss.outputs)
+
+
+def directions_of_rows(
+    rows: FloatArray, index: pd.Index, outputs: int
+) -> tuple[FloatArray, pd.Index]:
+    """Directions of the scores of rows (n_rows, width) as the models score them."""
     if outputs == 1:
         return rows, index
     directions = np.einsum("nj,ck->ncjk", rows, np.eye(outputs)).swapaxes(2, 3)
     classes = np.tile(np.arange(1, outputs + 1), len(rows))
     names = pd.MultiIndex.from_arrays([index.repeat(outputs), classes], names=["row", "class"])
-    return directions.reshape(len(names), problem.p), names
+    return directions.reshape(len(names), outputs * rows.shape[1]), names
 
 
 def row_index(X: ArrayLike) -> pd.Index:

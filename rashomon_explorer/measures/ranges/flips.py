@@ -75,8 +75,9 @@ def exact_flips(
     check_problem(problem)
     if problem.loss.task == "regression":
         raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
-    directions, label = _flip_directions(problem, X)
-    needed = -np.einsum("nkj,j->nk", directions, problem.minimum.theta)
+    rows, best = scored_rows(problem, X), problem.minimum.theta
+    directions, label = flip_directions(rows, best, problem.loss.outputs)
+    needed = -np.einsum("nkj,j->nk", directions, best)
     n, others = needed.shape
     need = needed.ravel()
 
@@ -134,12 +135,10 @@ def exact_ambiguity(
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 
 
-def _flip_directions(
-    problem: Problem | PenalisedProblem, X: ArrayLike
+def flip_directions(
+    rows: FloatArray, best: FloatArray, outputs: int
 ) -> tuple[FloatArray, NDArray[np.int_]]:
     """Directions (n, other labels, p) that flip when they exceed 0, and the best labels (n,)."""
-    rows = scored_rows(problem, X)
-    outputs, best = problem.loss.outputs, problem.minimum.theta
     scores = rows @ best.reshape(outputs, -1).T
     if outputs == 1:
         label = (scores[:, 0] > 0).astype(int)
@@ -149,4 +148,4 @@ def _flip_directions(
     others = np.array([[c for c in range(outputs + 1) if c != own] for own in range(outputs + 1)])
     differences = each[others[label]] - each[label][:, None, :]
     directions = np.einsum("nkc,nj->nkcj", differences, rows)
-    return directions.reshape(len(rows), outputs, problem.p), label
+    return directions.reshape(len(rows), outputs, best.size), label

@@ -15,6 +15,7 @@ from rashomon_explorer.planning import (
     gibbs_certificates,
     path_certificates,
 )
+from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
 from rashomon_explorer.plots.tables import options_table, plan_table
@@ -36,7 +37,7 @@ def plan(given: Any) -> list[Block]:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    if planned.along_path:
+    if planned.along_path or isinstance(planned, EllipsoidPlan):
         return blocks
     rows = promises(planned, given.constants)
     frame = pd.DataFrame(
@@ -62,6 +63,8 @@ def certificates(given: Any) -> list[Block]:
             "the public constants were not handed in: problem= for the curator, constants= and "
             "domain= for a release"
         )
+    if isinstance(planned, EllipsoidPlan):
+        raise Skip("they are certificates of draws at a temperature, and an ellipsoid has none")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
     if sampler and not traits_of(sampler).planned_law and not planned.along_path:
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
@@ -112,7 +115,7 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
 
 def _planned(given: Any) -> Plan:
     planned = getattr(given.models, "plan", None)
-    if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
+    if not isinstance(planned, Plan) or math.isnan(planned.beta):
         raise Skip("these models were not drawn by an estimator: nothing was planned or promised")
     return planned
 

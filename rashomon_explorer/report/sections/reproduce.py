@@ -46,7 +46,7 @@ def _told(given: Any, lines: list[str]) -> list[Block]:
 def _estimator(given: Any, sampler: str) -> list[str]:
     models = given.models
     planned = getattr(models, "plan", None)
-    if not isinstance(planned, Plan) or not math.isfinite(planned.beta):
+    if not isinstance(planned, Plan) or math.isnan(planned.beta):
         return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
     name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
     if name is None:

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.planning import plan, plan_path
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.planning.centres import by_gradients, by_output
+from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import (
+    EllipsoidSampler,
     ExactSampler,
     FiniteGridSampler,
     IteratedSampler,
@@ -23,6 +28,8 @@ from rashomon_explorer.samplers import (
 )
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.drift import drift_of
+from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre
+from rashomon_explorer.samplers.ellipsoid.hessian import released_hessian
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.theory import GridWalkSampler
 from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
@@ -177,6 +184,82 @@ def _planned_path():
     return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
 
 
+def _ellipsoid(n_runs=1500):
+    """Centre and curvature as the sampler releases them, one run a call."""
+    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
+    bought = plan_ellipsoid(1, 1, 0.5, loss="smoothed_hinge", **public)
+    sampler = EllipsoidSampler(bought)
+
+    def mechanism(records, rng, size):
+        target = GibbsTarget.of(problem_of(records, "smoothed_hinge", ridge=1.0), bought)
+        last = (list(sampler.released(target, rng))[-1] for _ in range(size))
+        return np.array([[*region.start, *region.matrix[0]] for region in last])
+
+    claim = sampler.guarantee(bought)
+    return Case(mechanism, claim, _bolder(claim, 4), n_runs=n_runs)
+
+
+def _descent():
+    """Every state of the noisy descent, by its likelihood ratio."""
+    public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
+    centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
+
+    def states(records, rng):
+        problem = problem_of(records, "smoothed_hinge")
+        return np.array([state[0] for state in descent(problem, centre, rng)])
+
+    def score(paths):
+        here = np.clip(np.hstack([np.zeros((len(paths), 1)), paths[:, :-1]]), -1, 1)
+        off = []
+        for records in (ONE, OPPOSITE):
+            flat = here.reshape(1, -1)
+            slope = problem_of(records, "smoothed_hinge").value_and_gradient(flat)[1]
+            off.append(paths - here + centre.step_size * slope.reshape(here.shape))
+        return (off[0] ** 2 - off[1] ** 2).sum(axis=1)
+
+    def mechanism(records, rng, size):
+        return np.array([states(records, rng) for _ in range(size)])
+
+    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=6000)
+
+
+def _hessian(mu=2.0):
+    """Rows at a right angle, which move the Hessian as far as any can."""
+    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "loss": "squared"}
+    bought = plan_ellipsoid(1, 2, 0.5, **public)
+    scale = bought.hessian_noise * bought.hessian_mu / mu
+    bought = replace(bought, hessian_noise=scale, hessian_mu=mu)
+
+    def mechanism(row, rng, size):
+        problem = Problem([row], [1.0], loss="squared", radius=1.0, intercept=False)
+        return np.array([released_hessian(problem, np.zeros(2), bought, rng) for _ in range(size)])
+
+    def score(matrices):
+        return matrices[:, 1, 1] - matrices[:, 0, 0]
+
+    rows = (1.0, 0.0), (0.0, 1.0)
+    return Case(mechanism, gdp(mu), gdp(mu / 2), rows, score)
+
+
+def _output(mu=2.0):
+    """Noisy minimisers of a row and of its opposite, which lie nearly as far apart as any can."""
+    public = {"radius": 1.0, "ridge": 10.0}
+    constants = problem_of(ONE, "smoothed_hinge", **public).constants
+    centre = by_output(constants, 1.0, mu, 1.5)
+
+    def mechanism(records, rng, size):
+        problem = problem_of(records, "smoothed_hinge", **public)
+        return np.array(
+            [list(released_centre(problem, centre, rng))[-1].theta for _ in range(size)]
+        )
+
+    return Case(mechanism, gdp(mu), gdp(mu / 2))
+
+
+def _bolder(claim, times):
+    return replace(claim, mu=claim.mu / times, rho=claim.rho / times**2)
+
+
 CASES: dict[str, dict[str, Callable[[], Case]]] = {
     "exact": {
         loss: (lambda loss=loss: _independent(ExactSampler(), loss))
@@ -188,6 +271,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
             GridWalkSampler(accuracy=1.0, n_chains=4000), n_runs=4000, bold=ETA / 6
         )
     },
+    "ellipsoid": {"whole": _ellipsoid, "descent": _descent, "hessian": _hessian, "output": _output},
     "iterated": {"": lambda: _one_model(IteratedSampler(8.0, n_stages=2), ridge=1.0)},
     "output_perturbation": {"": lambda: _one_model(OutputPerturbationSampler(8.0), ridge=1.0)},
     "regularised": {"": lambda: _one_model(RegularisedSampler(8.0))},

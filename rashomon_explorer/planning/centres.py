@@ -1,0 +1,235 @@
+"""How one good model is made private, and how far its loss may be from the least."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammainccinv
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning.localisation import solver_distance
+from rashomon_explorer.planning.sensitivity import data_slope
+
+_MOST_STEPS = 2_000
+_WORTHWHILE = 1.25  # of the least bound, for which no further step is taken
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A way to make one good model private, in public numbers.
+
+    Parameters
+    ----------
+    name : {"gradients", "output"}
+        A weighted average of noisy gradient descent, or the noisy minimiser.
+    mu : float
+        Its Gaussian DP.
+    noise : float
+        σ of a gradient, or of the minimiser.
+    excess : float
+        Expected excess loss of the centre is at most this, whatever the rows.
+    step_size : float
+        η of θ ← Π(θ − η(∇L + σξ)); 0 without steps.
+    n_steps : int
+        N; 0 without steps.
+    root_deviation : float
+        d such that the root of the excess is at most √excess + d·√(2·log(1/failure)), except with
+        probability ``failure``; of the average alone.
+    solver : float
+        Distance from the minimiser that the solver keeps to; of the noisy minimiser alone.
+    """
+
+    name: str
+    mu: float
+    noise: float
+    excess: float
+    step_size: float = 0.0
+    n_steps: int = 0
+    root_deviation: float = 0.0
+    solver: float = 0.0
+
+
+def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
+    """Centre of the smaller promised excess for a price; reads no row.
+
+    Parameters
+    ----------
+    constants : Constants
+        Of a smooth loss on the ball.
+    radius : float
+        R of the ball.
+    mu : float
+        Gaussian DP that it may cost.
+    zero_loss : float
+        What the loss of the model of zeros is at most.
+
+    Examples
+    --------
+    >>> ball = Ball(4.0)
+    >>> for ridge in (0.01, 1.0):
+    ...     rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": ridge}
+    ...     print(best_centre(Constants.of("logistic", **rows), 4.0, 0.17, 0.7).name)
+    gradients
+    output
+    """
+    ways = [by_gradients(constants, radius, mu, zero_loss)]
+    if constants.m > 0:
+        ways.append(by_output(constants, radius, mu, zero_loss))
+    return min(ways, key=lambda centre: centre.excess)
+
+
+def by_gradients(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
+    """Weighted average of projected noisy gradient descent from 0, all of whose path is paid for.
+
+    Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)), η = 1/M and σ = Δ√N/μ with Δ the gradient's sensitivity,
+    have, with c = 1 − ηm and the weights w_j = c^{−j}, W = Σ w_j, a weighted average of expected
+    excess at most
+
+        D²/(2ηW) + ηpσ²,   D² = min{R², 2·zero_loss/m}
+
+    (docs/theory.md §13). As few steps are taken as come within a quarter of the least bound.
+
+    Parameters
+    ----------
+    constants, radius, mu, zero_loss
+        As in :func:`best_centre`.
+
+    Examples
+    --------
+    >>> ball = Ball(4.0)
+    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.01}
+    >>> centre = by_gradients(Constants.of("logistic", **rows), 4.0, 0.17, 0.7)
+    >>> centre.n_steps, round(centre.excess, 4)
+    (157, 0.0066)
+    """
+    moved, step = data_slope(constants, Ball(radius)), 1 / constants.M
+    start = _furthest_start(constants, radius, zero_loss)
+    steps = np.arange(1, _MOST_STEPS + 1)
+    shrink = 1 - step * constants.m
+    weights = np.cumsum(_weights(shrink, _MOST_STEPS))
+    noise = moved * np.sqrt(steps) / mu
+    bounds = start**2 / (2 * step * weights) + step * constants.p * noise**2
+    enough = int(np.argmax(bounds <= _WORTHWHILE * bounds.min()))
+    n_steps, sigma = enough + 1, float(noise[enough])
+    return Centre(
+        "gradients",
+        mu,
+        sigma,
+        float(bounds[enough]),
+        step,
+        n_steps,
+        step * sigma * math.sqrt(constants.M / 2) * _carried(shrink, n_steps),
+    )
+
+
+def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
+    """Minimiser plus Gaussian noise, put back into the ball.
+
+    A record moves the minimiser by at most 2L/(nm), L without the ridge, and the solver is off by
+    at most e on either data set: σ = (2L/(nm) + 2e)/μ. With G = min{L, zero_loss/R}, or 0 where
+    every data set has its minimiser inside the ball, the expected excess is at most
+
+        ½M(pσ² + e²) + G(σ/√(2π) + e + (pσ² + e²)/(2R))
+
+    (docs/theory.md §13).
+
+    Parameters
+    ----------
+    constants, radius, mu, zero_loss
+        As in :func:`best_centre`; m > 0.
+
+    Examples
+    --------
+    >>> ball = Ball(4.0)
+    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.1}
+    >>> round(by_output(Constants.of("logistic", **rows), 4.0, 0.17, 0.7).excess, 5)
+    0.0003
+    """
+    off = solver_distance(constants, Ball(radius))
+    sigma = (data_slope(constants, Ball(radius)) / constants.m + 2 * off) / mu
+    square = constants.p * sigma**2 + off**2
+    inside = surely_inside(constants, radius, zero_loss)
+    slope = 0.0 if inside else min(constants.L, zero_loss / radius)
+    edge = slope * (sigma / math.sqrt(2 * math.pi) + off + square / (2 * radius))
+    return Centre("output", mu, sigma, constants.M * square / 2 + edge, solver=off)
+
+
+def surely_inside(constants: Constants, radius: float, zero_loss: float) -> bool:
+    """Whether every data set has its minimiser over all models in the ball.
+
+    ½m‖θ*‖² ≤ L(0) ≤ zero_loss, as losses are at least 0.
+
+    Examples
+    --------
+    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.1}
+    >>> surely_inside(Constants.of("logistic", **rows), 4.0, 0.7)
+    True
+    """
+    return 2 * zero_loss <= constants.m * radius**2
+
+
+def excess_quantile(centre: Centre, constants: Constants, failure: float) -> float:
+    """Bound the centre's excess but for this probability, for a minimiser inside.
+
+    The noisy minimiser is off by χ_p·σ + e at most, and the excess by half of M times its square.
+    The root of an M-smooth excess has slope at most √(M/2), and the average of the path is a
+    Lipschitz function of its noise, so that the root concentrates about its mean (docs/theory.md
+    §13).
+
+    Parameters
+    ----------
+    centre : Centre
+    constants : Constants
+    failure : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
+    >>> constants = Constants.of("logistic", **rows)
+    >>> centre = by_output(constants, 4.0, 0.17, 0.7)
+    >>> 1 < excess_quantile(centre, constants, 0.05) / centre.excess < 2
+    True
+    """
+    if centre.name == "output":
+        length = centre.noise * math.sqrt(2 * float(gammainccinv(constants.p / 2, failure)))
+        return constants.M / 2 * (length + centre.solver) ** 2
+    off = centre.root_deviation * math.sqrt(-2 * math.log(failure))
+    return (math.sqrt(centre.excess) + off) ** 2
+
+
+def average_weights(centre: Centre, constants: Constants) -> FloatArray:
+    """Weights (N,) of the states θ_1, …, θ_N, which add up to 1.
+
+    Examples
+    --------
+    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0}
+    >>> centre = Centre("gradients", 1.0, 1.0, 1.0, step_size=4.0, n_steps=4)
+    >>> average_weights(centre, Constants.of("logistic", **rows))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    weights = _weights(1 - centre.step_size * constants.m, centre.n_steps)
+    return np.asarray(weights / weights.sum())
+
+
+def _furthest_start(constants: Constants, radius: float, zero_loss: float) -> float:
+    """Largest distance of the minimiser from 0."""
+    if not constants.m > 0:
+        return radius
+    return min(radius, math.sqrt(2 * zero_loss / constants.m))
+
+
+def _weights(shrink: float, n_steps: int) -> FloatArray:
+    """c^{−j} for j = 1, …, N, or all 0 but for rounding where they would overflow."""
+    with np.errstate(over="ignore"):
+        weights = shrink ** -np.arange(1.0, n_steps + 1) if shrink > 0 else np.full(n_steps, np.inf)
+    return np.minimum(weights, 1e200)
+
+
+def _carried(shrink: float, n_steps: int) -> float:
+    """Norm of what each step's noise does to the average: Σ_j≥k w_j c^{j−k}/W, over k."""
+    weights = _weights(shrink, n_steps)
+    left = np.arange(n_steps, 0, -1)
+    return float(np.linalg.norm(weights / weights.sum() * left))

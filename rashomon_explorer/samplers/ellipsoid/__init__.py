@@ -1,0 +1,1 @@
+"""A private centre, a private Hessian, and the models near them, which cost nothing more."""
