@@ -7,10 +7,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.measures.ranges.directions import directions_of_rows, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
-from rashomon_explorer.problem import add_intercept, clip_rows
+from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.rashomon_set.links import linear_scores
 
