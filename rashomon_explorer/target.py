@@ -66,7 +66,7 @@ class GibbsTarget:
         True
         """
         beta = planned.beta if math.isfinite(planned.beta) else 1.0
-        return cls(problem, beta, planned.psi, planned.threshold)
+        return cls(problem, beta, planned.drawn_psi, planned.threshold)
 
     def __post_init__(self, threshold: str | Threshold) -> None:
         """Refuse parameters that define no law."""

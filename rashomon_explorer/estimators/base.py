@@ -114,7 +114,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        warn_if_hopeless(planned, self.sampler)
+        if self.sampler != "auto":  # which has tried already
+            warn_if_hopeless(planned, self.sampler)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         context = self._init_callback_context(max_subtasks=self.n_draws)
@@ -183,7 +184,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
-        return SAMPLERS[self.sampler].for_plan(
+        return SAMPLERS[self._carrier(planned)].for_plan(
             planned, patience=self.patience, spread=steepest * 2 * self.radius
         )
 
@@ -216,7 +217,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
                 "loss": planned.loss,
                 **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
-                **{k: getattr(self, k) for k in ("sampler", "radius", "row_norm", "ridge")},
+                "sampler": self._carrier(planned),
+                **{k: getattr(self, k) for k in ("radius", "row_norm", "ridge")},
                 "patience": self.patience,
             },
         )
@@ -248,7 +250,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             minimum=problem.minimum,
             clipped_share=problem.clipped_share,
             acceptance=draws.acceptance,
-            sampler=self.sampler,
+            sampler=self._carrier(planned),
             feature_groups=table.feature_groups,
             ellipsoid=draws.region,
         )

@@ -50,16 +50,19 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "ellipsoid", "finite_grid", "hit_and_run", "langevin", "mala"}, \
-            default="exact"
-        ``"exact"`` and, for at most three parameters, ``"finite_grid"`` have the guarantee.
+    sampler : str, default="auto"
+        ``"auto"`` chooses from public numbers and says why in ``plan_`` (docs/choosing.md); a way
+        whose draws are not to be expected is not chosen, and where there is no other, nothing is
+        charged. ``"exact"``, its ``"unthresholded"`` draws of the law at ψ = 0 and, for at most
+        three parameters, ``"finite_grid"`` have the guarantee.
         ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
         as ``"exact"``; both are for the curator only and carry no guarantee.
         ``"langevin"`` runs a noisy gradient chain for each draw, which is the chain's time
-        average, for δ > 0: its price is that of the chain's whole path, and far more than an
-        exact draw's. ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0,
-        and draws uniform models near it: one price for any number of draws, at any number of
-        columns (docs/ellipsoid.md).
+        average, for δ > 0: its price is that of the chain's whole path. ``"langevin_average"``
+        does so at ψ = 0.
+        ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
+        uniform models near it: one price for any number of draws, at any number of columns
+        (docs/ellipsoid.md).
     radius : float, default=4.0
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
     row_norm : float, default=1.0
@@ -154,7 +157,7 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_draws: int = 20,
-        sampler: str = "exact",
+        sampler: str = "auto",
         radius: float = 4.0,
         row_norm: float = 1.0,
         ridge: float = 0.0,

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.estimators.choosing import chosen
 from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.losses import Loss, get_loss
@@ -33,7 +34,7 @@ class RashomonParameters(ShowsFit):
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS))],
+        "sampler": [StrOptions({"auto", *SAMPLERS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left")],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
@@ -125,7 +126,6 @@ class RashomonParameters(ShowsFit):
         return n_features
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        known = traits_of(self.sampler)
         asked: dict[str, Any] = {
             "n": n_samples,
             "p": (n_features + 1) * loss.outputs,
@@ -134,11 +134,18 @@ class RashomonParameters(ShowsFit):
             "ledger": self.ledger is not None,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
         }
-        planned = made_once(known.mechanism, **asked)
+        if self.sampler == "auto":
+            planned = chosen(**asked)
+        else:
+            planned = made_once(traits_of(self.sampler).mechanism, **asked)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        if not known.stays_inside:
+        if not traits_of(self.sampler).stays_inside:
             warn_if_weak(planned, "this plan")
         return planned
+
+    def _carrier(self, planned: Plan) -> str:
+        """Name of the sampler that carries a plan out."""
+        return planned.sampler if self.sampler == "auto" else self.sampler
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         return Constants.of(

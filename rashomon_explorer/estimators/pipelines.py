@@ -205,6 +205,8 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 def _has_a_guarantee(step: Any) -> bool:
     sampler = step.sampler
+    if sampler == "auto":  # weighs ways with a guarantee only
+        return True
     if sampler not in SAMPLERS:
         return False
     some = MECHANISMS[SAMPLERS[sampler].traits.mechanism].plan(_SOME)

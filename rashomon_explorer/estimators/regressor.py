@@ -40,8 +40,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
     n_draws : int, default=20
         Number of models.
-    sampler : {"exact", "ellipsoid", "finite_grid", "hit_and_run", "langevin", "mala"}, \
-            default="exact"
+    sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
     radius : float, default=2.0
         Radius of the ball of models, for mapped targets, the intercept included.
@@ -113,7 +112,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_draws: int = 20,
-        sampler: str = "exact",
+        sampler: str = "auto",
         radius: float = 2.0,
         row_norm: float = 1.0,
         ridge: float = 0.0,

@@ -134,7 +134,8 @@ class ChosenData:
             settings["target_bounds"] = state.data.target_bounds
         if state.data.classes is not None:
             settings["classes"] = tuple(range(len(state.data.classes)))
-        return kind(**settings, ledger=None if ledger is None else str(ledger))
+        # The page draws exactly, and tries beforehand whether the draws will come.
+        return kind(**settings, sampler="exact", ledger=None if ledger is None else str(ledger))
 
     @shown_together
     def replan(self) -> Plan | None:

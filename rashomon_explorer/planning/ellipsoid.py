@@ -1,8 +1,7 @@
 """From a budget to a private ellipsoid: centre, Hessian and margin, without reading a row."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
@@ -58,13 +57,12 @@ class EllipsoidPlan(Plan):
         a: the ellipsoid is that of a quadratic excess of at most aψ.
     """
 
-    sampler: ClassVar[str] = "ellipsoid"
-
     centre: Centre
     hessian_mu: float
     hessian_noise: float
     lift: float
     margin: float
+    sampler: str = field(default="ellipsoid", kw_only=True, compare=False)
 
     @property
     def promises(self) -> bool:

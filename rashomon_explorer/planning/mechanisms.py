@@ -1,10 +1,10 @@
 """The mechanisms that offer themselves to the planner: a class each, and a line in the registry."""
 
 import math
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
 
-from scipy.special import gammainc
-
+from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.planning.localisation import LocalisationPlan, plan_perturbed
 from rashomon_explorer.planning.offers import Mechanism, Offer, Request
@@ -13,11 +13,14 @@ from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
 from rashomon_explorer.privacy.composition import compose
 
+P = TypeVar("P", bound=Plan)
+
 
 class Exact:
     """Exact draws from the thresholded law, paid for by bounded range alone."""
 
     name: ClassVar[str] = "exact"
+    instead: ClassVar[str] = ""
     draws: ClassVar[str] = "an exact draw from the thresholded law"
     uniform: ClassVar[bool] = True
 
@@ -35,6 +38,7 @@ class ExactBest(Exact):
     """Exact draws from the thresholded law, paid for by the best certificate that may be used."""
 
     name: ClassVar[str] = "exact_best"
+    instead: ClassVar[str] = "exact"
 
     def plan(self, request: Request) -> Plan:
         """See :class:`Mechanism`."""
@@ -57,24 +61,27 @@ class Unthresholded:
     """β·excess is below a Gamma(p) variable (docs/theory.md §2), ψ or no ψ."""
 
     name: ClassVar[str] = "unthresholded"
+    instead: ClassVar[str] = ""
     draws: ClassVar[str] = "an exact draw at ψ = 0"
     uniform: ClassVar[bool] = False
 
     def plan(self, request: Request) -> Plan:
         """See :class:`Mechanism`."""
-        return _by_the_best(request, psi=0.0)
+        bought = _by_the_best(request, psi=0.0)
+        within = crowded_hit_rate(request.p, bought.beta, request.psi)
+        return _of_the_set(bought, request, within)
 
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
         bought = self.plan(request)
-        within = _within(request, bought.beta)
-        return _offered(self, bought, why=bought.certificate, hit_rate=within)
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
 
 
 class Localisation:
     """Output perturbation, and an exponential mechanism on what is near; a plan is of one draw."""
 
     name: ClassVar[str] = "localisation"
+    instead: ClassVar[str] = ""
     draws: ClassVar[str] = "an exact draw near a noisy minimiser"
     uniform: ClassVar[bool] = False
 
@@ -97,7 +104,7 @@ class Localisation:
             plan=one,
             beta=beta,
             # It may also lose sight of the minimiser, with probability one.failure.
-            hit_rate=max(0.0, _within(request, beta) - one.failure),
+            hit_rate=max(0.0, crowded_hit_rate(request.p, beta, request.psi) - one.failure),
             excess=one.excess_bound,
             guarantee=compose([one.guarantee] * request.n_draws),
         )
@@ -107,6 +114,7 @@ class Path:
     """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
 
     name: ClassVar[str] = "path"
+    instead: ClassVar[str] = ""
     draws: ClassVar[str] = "the average of a Langevin chain"
     uniform: ClassVar[bool] = False
 
@@ -125,13 +133,10 @@ class Path:
             self,
             bought,
             why="every state is paid for",
-            hit_rate=self._hit_rate(request, bought),
+            hit_rate=bought.hit_rate_bound,
             n_steps=bought.n_steps,
             time=bought.n_steps * bought.step_size,
         )
-
-    def _hit_rate(self, request: Request, bought: PathPlan) -> float:
-        return bought.hit_rate_bound
 
 
 class PathAverage(Path):
@@ -142,16 +147,16 @@ class PathAverage(Path):
 
     def plan(self, request: Request) -> PathPlan:
         """See :class:`Mechanism`."""
-        return plan_path(**{**request.numbers, "psi": 0.0})
-
-    def _hit_rate(self, request: Request, bought: PathPlan) -> float:
-        return max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
+        bought = plan_path(**{**request.numbers, "psi": 0.0})
+        within = max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
+        return replace(_of_the_set(bought, request, within), sampler="langevin_average")
 
 
 class Ellipsoid:
     """A centre and its Hessian, paid for once; every model near them is free."""
 
     name: ClassVar[str] = "ellipsoid"
+    instead: ClassVar[str] = ""
     draws: ClassVar[str] = "a uniform model of a private ellipsoid, one price for any number"
     # On the ellipsoid, and so on the part of the set that lies in it.
     uniform: ClassVar[bool] = False
@@ -191,8 +196,9 @@ def _by_the_best(request: Request, **changed: float) -> Plan:
     return plan(**{**request.numbers, **changed}, certificate=certificate)
 
 
-def _within(request: Request, beta: float) -> float:
-    return float(gammainc(request.p, beta * request.psi))
+def _of_the_set(bought: P, request: Request, hit_rate: float) -> P:
+    """Ask of a plan of draws at ψ = 0 how many lie in the set at ψ."""
+    return replace(bought, psi=request.psi, law_psi=0.0, hit_rate_bound=hit_rate)
 
 
 def _offered(mechanism: Mechanism, bought: Plan, **said: Any) -> Offer:

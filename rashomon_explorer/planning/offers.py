@@ -129,6 +129,8 @@ class Mechanism(Protocol):
     name: ClassVar[str]
     draws: ClassVar[str]
     uniform: ClassVar[bool]
+    instead: ClassVar[str] = ""
+    """Key of the mechanism whose plan it makes where it has no better one to offer."""
 
     def plan(self, request: Request) -> Any:
         """Plan that carries it out; whoever cannot be served hears of it in an error."""

@@ -90,8 +90,9 @@ def options_of(planned: Plan) -> tuple[Offer, ...]:
     law = PublicLaw.of(planned)
     if law is None:
         return ()
-    asked = {name: getattr(planned, name) for name in ("epsilon", "delta", "n_draws", "ledger")}
-    return tuple(sorted(_offers(Request(**vars(law), **asked)), key=_rank))
+    names = ("psi", "epsilon", "delta", "n_draws", "ledger")
+    asked = {**vars(law), **{name: getattr(planned, name) for name in names}}
+    return tuple(sorted(_offers(Request(**asked)), key=_rank))
 
 
 def pareto_table(

@@ -1,8 +1,7 @@
 """From a budget to a noisy path: temperature, step and time, without reading a row."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
@@ -43,12 +42,11 @@ class PathPlan(Plan):
         Steps of each chain.
     """
 
-    sampler: ClassVar[str] = "langevin"
-
     width: float
     sensitivity: float
     step_size: float
     n_steps: int
+    sampler: str = field(default="langevin", kw_only=True, compare=False)
 
     @property
     def along_path(self) -> bool:

@@ -1,9 +1,9 @@
 """A plan as a value: what a budget buys."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
+from rashomon_explorer.planning.offers import Offer
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -56,9 +56,16 @@ class Plan(Shown):
         Scores a row has.
     zero_loss : float, optional
         What the loss of the model of zeros is at most: a promise that is no better is none.
+    law_psi : float, optional
+        Threshold of the law that is drawn from, where it is not that of the set: 0 for draws that
+        crowd near the best model.
+    sampler : str, default=""
+        The one that is to carry it out; empty where several can.
+    why : str, default=""
+        Why this way was chosen, where it was one of several.
+    options : tuple of Offer
+        The ways it was chosen from, the best first; not kept in files.
     """
-
-    sampler: ClassVar[str] = ""  # the one that alone can carry it out; "" where several can
 
     n: int
     p: int
@@ -80,11 +87,20 @@ class Plan(Shown):
     ridge: float = field(default=0.0, kw_only=True)
     outputs: int = field(default=1, kw_only=True)
     zero_loss: float | None = field(default=None, kw_only=True)
+    law_psi: float | None = field(default=None, kw_only=True)
+    sampler: str = field(default="", kw_only=True, compare=False)
+    why: str = field(default="", kw_only=True, compare=False)
+    options: tuple[Offer, ...] = field(default=(), kw_only=True, repr=False, compare=False)
 
     @property
     def threshold(self) -> Threshold:
-        """Shape of the threshold that was planned for: the hard one, or none at ψ = 0."""
-        return get_threshold("hard", self.psi)
+        """Shape of the threshold that is drawn with: the hard one, or none at ψ = 0."""
+        return get_threshold("hard", self.drawn_psi)
+
+    @property
+    def drawn_psi(self) -> float:
+        """Threshold ψ of the law that is drawn from."""
+        return self.psi if self.law_psi is None else self.law_psi
 
     @property
     def centre_excess(self) -> float | None:
@@ -123,7 +139,8 @@ class Plan(Shown):
         (2.0, 0.934)
         """
         total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
-        return total, guaranteed_hit_rate(self.p, eta / self.oscillation, self.psi)
+        promised = crowded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
+        return total, promised(self.p, eta / self.oscillation, self.psi)
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
@@ -136,7 +153,8 @@ class Plan(Shown):
             ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
-        return facts + [("but", weakness(self))] * bool(weakness(self))
+        chosen = [("chosen", f"{self.sampler}: {self.why}")] if self.why else []
+        return facts + chosen + [("but", weakness(self))] * bool(weakness(self))
 
 
 def _draws(planned: Plan) -> str:

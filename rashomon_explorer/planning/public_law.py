@@ -45,7 +45,7 @@ class PublicLaw:
             loss=SoftmaxLoss(planned.outputs + 1) if several else get_loss(planned.loss),
             n=planned.n,
             p=planned.p,
-            psi=planned.psi,
+            psi=planned.drawn_psi,
             radius=planned.radius,
             row_norm=planned.row_norm,
             ridge=planned.ridge,

@@ -186,7 +186,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             row_norm=self.row_norm,
             target_bounds=self.target_bounds,
             classes=self.classes,
-            plan=self.plan,
+            plan=replace(self.plan, options=()),
             guarantee=self.guarantee,
             steps=self.steps,
             feature_groups=self.feature_groups,

@@ -24,7 +24,8 @@ _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
     # The plan's own guarantee is written by itself: a curve in it is not plain values.
-    bare = asdict(replace(plan, guarantee=no_guarantee("")))
+    bare = asdict(replace(plan, guarantee=no_guarantee(""), options=()))
+    del bare["options"]  # follows from the plan's own numbers
     plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items()}
     return {**plain, "type": type(plan).__name__, "guarantee": plan.guarantee.to_dict()}
 

@@ -6,6 +6,7 @@ from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.samplers.langevin_average import LangevinAverage
 from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
 from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
 from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
@@ -13,6 +14,7 @@ from rashomon_explorer.samplers.mala import MalaSampler
 from rashomon_explorer.samplers.metered_langevin import MeteredLangevin
 from rashomon_explorer.samplers.planned_path import PlannedPath
 from rashomon_explorer.samplers.traits import Traits
+from rashomon_explorer.samplers.unthresholded import UnthresholdedSampler
 
 # Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
 # more than an exact draw: they are built by hand and charged by their own certificate.
@@ -20,9 +22,11 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
     kind.name: kind
     for kind in (
         ExactSampler,
+        UnthresholdedSampler,
+        LangevinAverage,
+        PlannedPath,
         FiniteGridSampler,
         HitAndRunSampler,
-        PlannedPath,
         MalaSampler,
         EllipsoidSampler,
     )
@@ -48,6 +52,7 @@ __all__ = [
     "FiniteGridSampler",
     "HitAndRunSampler",
     "IteratedSampler",
+    "LangevinAverage",
     "LangevinSampler",
     "MalaSampler",
     "MeteredLangevin",
@@ -57,5 +62,6 @@ __all__ = [
     "RegularisedSampler",
     "Sampler",
     "Traits",
+    "UnthresholdedSampler",
     "traits_of",
 ]

@@ -59,6 +59,7 @@ class ExactSampler:
         uniform_on="ball",
         may_give_up=True,
         mechanism="exact_best",
+        weighed=True,
     )
 
     patience: int | None = 5_000_000
@@ -101,7 +102,7 @@ class ExactSampler:
             return 0.0
         if self.spread is None:
             return 1.0
-        acceptance = least_acceptance(plan.p, plan.beta, plan.psi, self.spread)
+        acceptance = least_acceptance(plan.p, plan.beta, plan.drawn_psi, self.spread)
         judged = self._patience(plan.p) - MOST_AHEAD
         return giving_up_probability(acceptance, max(0, judged), plan.n_draws)
 

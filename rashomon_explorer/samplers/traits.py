@@ -27,6 +27,8 @@ class Traits:
         Draws may not come, however long one waits.
     mechanism : str, default=""
         Key in :data:`rashomon_explorer.planning.MECHANISMS` of the plan that it carries out.
+    weighed : bool, default=False
+        ``sampler="auto"`` weighs it against the others.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Traits:
     stays_inside: bool = False
     may_give_up: bool = False
     mechanism: str = ""
+    weighed: bool = False
 
     @property
     def dependence_known(self) -> bool:

@@ -122,7 +122,7 @@ class TestDraws:
     ) -> None:
         monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher()
-        model = kind(n_draws=4, epsilon=20.0).set_callbacks(watcher).fit(X, labels)
+        model = kind(n_draws=4, epsilon=20.0, sampler="exact").set_callbacks(watcher).fit(X, labels)
         names = [name for name, _ in watcher.seen]
         assert names[:2] == ["proposals", "proposals"]
         assert all(fitted is None for name, fitted in watcher.seen if name == "proposals")

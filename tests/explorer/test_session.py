@@ -38,7 +38,7 @@ def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, mo
     explorer.state.psi = 0.2
     assert explorer.plan.psi == 0.2
     assert explorer.plan.hit_rate_bound >= before.hit_rate_bound
-    charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger")
+    charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger", sampler="exact")
     assert explorer.plan == charged.plan(*cancer.X.shape)
     assert list(tmp_path.iterdir()) == []
     assert explorer.ledger is None
@@ -200,7 +200,7 @@ def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
 def test_several_classes_are_drawn_and_shown_together(explorer):
     wine = load_dataset("wine")
     explorer.session.choose(wine)
-    charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger")
+    charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", sampler="exact")
     assert explorer.plan == charged.plan(178, 13, n_classes=3)
     assert "class_0 or class_1 or class_2" in explorer.data_panel.about.value
     assert explorer.model_panel.lines()[1].endswith(", classes=range(3))")
@@ -293,7 +293,9 @@ def test_a_failed_draw_keeps_settings_and_earlier_figures(explorer, cancer, monk
 def test_show_a_fitted_pipeline(cancer, tmp_path):
     ledger = tmp_path / "mine.ledger"
     Ledger.create(ledger, epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger)
+    classifier = RashomonClassifier(
+        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, sampler="exact"
+    )
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
     explorer = Explorer(pipeline, data=cancer, home=tmp_path)
@@ -307,7 +309,9 @@ def test_show_a_fitted_pipeline(cancer, tmp_path):
 
 def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(cancer, tmp_path):
     ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger)
+    classifier = RashomonClassifier(
+        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, sampler="exact"
+    )
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
     ledger.path.unlink()
@@ -322,7 +326,7 @@ def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(can
 
 def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     rows = PublicBoundsScaler(cancer.bounds).fit_transform(cancer.X)
-    classifier = RashomonClassifier(n_draws=7).fit(rows, cancer.y)
+    classifier = RashomonClassifier(n_draws=7, sampler="exact").fit(rows, cancer.y)
     explorer = Explorer(classifier, home=tmp_path)
     drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
     assert drawn == {"draws", "draw", "best model"}

@@ -2,6 +2,8 @@
 
 import math
 
+from scipy.special import gammainc
+
 from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_inner_share
 
@@ -41,6 +43,34 @@ def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
         if total > 1e300:
             return 0.0
     return 1 / total
+
+
+def crowded_hit_rate(p: int, beta: float, psi: float) -> float:
+    """Lower bound of the probability that a draw at ψ = 0 lies within ψ, for convex losses.
+
+    β·excess of a draw from exp(−βL) is stochastically below a Gamma(p) variable (docs/theory.md
+    §2), so that P(p, βψ), the regularised incomplete gamma function, bounds it from below.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Rashomon threshold of the set that is to be hit.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> round(crowded_hit_rate(p=1, beta=10.0, psi=1.0), 5)
+    0.99995
+    """
+    return float(gammainc(p, beta * psi))
 
 
 def expected_excess_bound(p: int, beta: float, psi: float) -> float:

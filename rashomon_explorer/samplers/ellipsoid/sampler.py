@@ -65,6 +65,7 @@ class EllipsoidSampler:
         independent=True,
         unplanned="uniform models of a released ellipsoid, which have no temperature",
         mechanism="ellipsoid",
+        weighed=True,
     )
 
     plan: Plan

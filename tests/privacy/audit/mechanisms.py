@@ -21,10 +21,12 @@ from rashomon_explorer.samplers import (
     ExactSampler,
     FiniteGridSampler,
     IteratedSampler,
+    LangevinAverage,
     LangevinSampler,
     OutputPerturbationSampler,
     PlannedPath,
     RegularisedSampler,
+    UnthresholdedSampler,
 )
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.drift import drift_of
@@ -169,7 +171,7 @@ def _path_score(sampler, first, second):
     return score
 
 
-def _planned_path():
+def _planned_path(kind=PlannedPath):
     """A plan's chains; the average of each, rounded, for the price of its path."""
     bought = plan_path(
         1, 1, 0.0, loss="squared", radius=1.0, row_norm=1.0, epsilon=8.0, delta=1e-3, max_steps=50
@@ -178,9 +180,9 @@ def _planned_path():
     def mechanism(records, rng, size):
         many = replace(bought, n_draws=size)
         target = GibbsTarget(problem_of(records, "squared"), many.beta, many.psi, many.threshold)
-        return collect(PlannedPath(many), target, size, rng).coef
+        return collect(kind(many), target, size, rng).coef
 
-    claim = PlannedPath(bought).guarantee(bought)
+    claim = kind(bought).guarantee(bought)
     return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
 
 
@@ -265,6 +267,8 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         loss: (lambda loss=loss: _independent(ExactSampler(), loss))
         for loss in ("logistic", "squared", "smoothed_hinge")
     },
+    "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
+    "langevin_average": {"plan": lambda: _planned_path(LangevinAverage)},
     "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
     "grid_walk": {
         "logistic": lambda: _independent(

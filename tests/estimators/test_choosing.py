@@ -1,0 +1,120 @@
+"""Which sampler ``sampler="auto"`` takes: an answer, or a refusal before anything is charged."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators import choosing
+from rashomon_explorer.estimators.choosing import chosen
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
+from rashomon_explorer.samplers import SAMPLERS, traits_of
+
+LENDING = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
+BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
+
+
+def ask(**changed: Any) -> Any:
+    return chosen(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
+
+
+def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> None:
+    bought = ask()
+    assert bought.sampler == "exact"
+    assert bought.hit_rate_bound >= 0.5
+    assert "uniformly" in bought.why
+
+
+@pytest.mark.parametrize("draws", [1, 3, 20, 200])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0])
+def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: float) -> None:
+    bought = ask(n_draws=draws, epsilon=epsilon)
+    others = [offer for offer in bought.options if offer.applies]
+    if draws > 1 and bought.hit_rate_bound >= 0.5 and bought.sampler == "exact":
+        return
+    if draws > 1 and bought.hit_rate_bound >= WEAK_HIT_RATE:
+        assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
+    else:
+        assert bought.excess_bound <= 1.06 * min(offer.excess for offer in others)
+
+
+def test_one_model_is_asked_of_the_law_without_a_threshold() -> None:
+    bought = ask(n_draws=1)
+    assert bought.drawn_psi == 0
+    assert bought.psi == LENDING["psi"]
+
+
+def test_options_show_what_was_passed_over_and_why() -> None:
+    bought = ask(delta=0.0)
+    declined = [offer for offer in bought.options if not offer.applies]
+    assert len(bought.options) == sum(kind.traits.weighed for kind in SAMPLERS.values())
+    assert any(offer.why == "needs delta > 0" for offer in declined)
+
+
+def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(choosing, "foretold", lambda planned: "draws did not come.")
+    choosing.chosen.cache_clear()
+    bought = ask(epsilon=3.99)
+    choosing.chosen.cache_clear()
+    assert not traits_of(bought.sampler).may_give_up
+
+
+def test_nothing_is_charged_for_ways_that_are_all_hopeless(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(choosing, "foretold", lambda planned: "Draws did not come: use less.")
+    choosing.chosen.cache_clear()
+    X, y = _rows()
+    ledger = Ledger.create(tmp_path / "a.ledger")
+    model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
+    with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*sampler=\"exact\""):
+        model.fit(X, y)
+    choosing.chosen.cache_clear()
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("draws", [1, 4])
+def test_what_was_chosen_is_drawn_charged_and_said(draws: int, tmp_path: Path) -> None:
+    X, y = _rows()
+    ledger = Ledger.create(tmp_path / "a.ledger")
+    model = RashomonClassifier(epsilon=8.0, n_draws=draws, classes=[0, 1], ledger=ledger).fit(X, y)
+    planned = model.plan_
+    assert planned == model.plan(*X.shape)
+    assert model.rashomon_set_.sampler == planned.sampler
+    assert model.rashomon_set_.n_draws == draws
+    (entry,) = ledger.entries()
+    assert entry.parameters["sampler"] == planned.sampler
+    assert planned.why in str(planned)
+
+
+@pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
+def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) -> None:
+    X, y = _rows()
+    model = RashomonClassifier(sampler=name, psi=0.05, epsilon=20.0, n_draws=4).fit(X, y)
+    models = model.rashomon_set_
+    assert models.psi == model.plan_.psi == 0.05
+    assert model.plan_.drawn_psi == 0
+    assert not traits_of(name).planned_law
+    assert not traits_of(name).uniform_on
+    models.save(tmp_path / "set.npz")
+    assert type(models).load(tmp_path / "set.npz").plan == model.plan_
+
+
+def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
+    X, y = _rows()
+    asked = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
+    crowded = RashomonClassifier(sampler="unthresholded", psi=0.05, **asked).fit(X, y)
+    plain = RashomonClassifier(sampler="exact", psi=0.0, **asked).fit(X, y)
+    assert np.array_equal(crowded.rashomon_set_.coef, plain.rashomon_set_.coef)
+
+
+def _rows() -> tuple[FloatArray, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (2_000, 3))
+    return X, (X[:, 0] + 0.2 * rng.standard_normal(2_000) > 0).astype(int)
