@@ -30,10 +30,11 @@ test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included
 laws: $(VENV)/.test  ## Run the slow statistical laws only
 	@$(PYTEST) -m law $(TESTS)
 
-bench: $(VENV)/.app  ## Measure the samplers beside their peers: benchmarks/results/samplers.json
+bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \
-	    echo "No jax or blackjax to measure against: their ratios will be null" >&2
+	    echo "No jax, blackjax or diffprivlib to measure against: nothing will stand beside ours" >&2
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks utility
 
 mutants: $(VENV)/.test  ## Make one constant wrong after the other and see tests notice: docs/audit.md (LISTS=mine.toml)
 	@$(BIN)/python -m mutants $(or $(LISTS),--write)
@@ -62,7 +63,7 @@ $(VENV)/.test: $(PINS) | $(BIN)/python
 	@touch $@ $(VENV)/.app
 
 $(PEERS)/.done: benchmarks/requirements-peers.txt | $(BIN)/python
-	@echo "Installing jax and blackjax into $(PEERS) to measure against, about a minute"
+	@echo "Installing jax, blackjax and diffprivlib into $(PEERS) to measure against, about a minute"
 	@$(BIN)/python -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@

@@ -1,4 +1,4 @@
-"""Measure the samplers and the accountant, and write ``results/samplers.json`` and tables."""
+"""Measure, and write ``results/samplers.json`` or ``results/utility.json``, and tables."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling
+from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling, utility
 from benchmarks.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
@@ -15,10 +15,22 @@ _RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio", "loop_ratio")
 
 
 def main() -> None:
-    """Run every measurement once, on this machine, one after the other."""
+    """Run what is asked for once, on this machine, one measurement after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("samplers", "utility"), default="samplers")
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
+    parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
+    options = parser.parse_args()
+    if options.what == "utility":
+        measured = utility.measure(options.splits, tuple(options.tables))
+        utility.write(measured)
+        print(*utility.lines(measured), sep="\n")
+    else:
+        _measure_samplers(options.seconds)
+
+
+def _measure_samplers(seconds: float) -> None:
     results = {
         "machine": machine(),
         "exact": exact.measure(seconds),

@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as bench
-from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling
+from benchmarks import (
+    accountant,
+    declared,
+    exact,
+    langevin,
+    measures,
+    objective_perturbation,
+    peers,
+    ranges,
+    scaling,
+    utility,
+    ways,
+)
 from benchmarks.problems import logistic_problem
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 from rashomon_explorer.target import GibbsTarget
@@ -194,8 +206,9 @@ def test_the_loop_over_models_follows_the_same_gradient():
 
 def test_the_package_asks_for_no_peer():
     peers_file = peers.ROOT / "benchmarks" / "requirements-peers.txt"
-    names = {line.partition("==")[0] for line in peers_file.read_text().split()} - {"numpy"}
-    assert names == {"jax", "blackjax"}
+    names = {line.partition("==")[0] for line in peers_file.read_text().split()}
+    names -= {"numpy", "scikit-learn"}  # other versions of what the package needs, too
+    assert names == {"jax", "blackjax", "diffprivlib"}
     for file in ("pyproject.toml", "environment.yml", "constraints.txt"):
         text = (peers.ROOT / file).read_text(encoding="utf-8")
         assert not [name for name in names if name in text]
@@ -206,3 +219,89 @@ def test_chains_at_home_are_mostly_inside():
     assert first.shape == (5, 64)
     inside = target.problem.value(first) <= target.problem.minimum.value + target.psi
     assert inside.mean() > 0.85
+
+
+def small_table(classes=2):
+    rng = np.random.default_rng(0)
+    rows = declared.scaled(rng.uniform(-1, 1, (60, 3)), np.empty((60, 0)), 0)
+    scores = rows @ [4.0, -2.0, 0.0]
+    if not classes:
+        return declared.Declared("small", rows, np.clip(scores / 6, -1, 1), 0)
+    return declared.Declared("small", rows, (scores > 0).astype(int), classes)
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
+    monkeypatch.setattr(utility, "BUDGETS", (4.0,))
+    monkeypatch.setattr(utility, "PYTHON", tmp_path / "none")
+    entries = utility.measure_table(small_table(classes), 2, ways.WAYS)
+    expected = {(way.name, d) for way in ways.WAYS for d in (0.0, 1e-6) if way.serves(classes, d)}
+    expected.discard(("scikit-learn, not private", 1e-6))
+    assert {(entry["way"], entry["delta"]) for entry in entries} == expected
+    best = next(entry for entry in entries if entry["way"].startswith("scikit-learn"))
+    assert best["accuracy"] > 0.8 and best["hit_rate"] == 1.0
+    assert all(entry["seconds_over_peer"] is None for entry in entries)
+    measured = {"tables": entries}
+    utility.write(measured, tmp_path / "utility.json")
+    assert json.loads((tmp_path / "utility.json").read_text()) == measured
+    told = "\n".join(utility.lines(measured))
+    assert "small, n = 42, 3 columns" in told and "gradients, one model" in told
+
+
+def test_utility_is_asked_for_by_name(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(utility, "measure", lambda splits, names: {"tables": [], "asked": names})
+    monkeypatch.setattr(utility.write, "__defaults__", (tmp_path / "utility.json",))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "utility", "--tables", "wine"])
+    bench.main()
+    assert json.loads((tmp_path / "utility.json").read_text())["asked"] == ["wine"]
+
+
+def test_what_is_hopeless_is_skipped_once_and_what_gives_up_is_counted():
+    asked = []
+
+    def hopeless(task):
+        asked.append(task)
+        raise ways.Skipped("preflight expects no draw")
+
+    tasks = [ways.Task(np.zeros((4, 1)), np.array([0, 1, 0, 1]), 2, 1.0, 0.0, k) for k in range(3)]
+    made = list(utility._until_hopeless(ways.Way("hopeless", hopeless), iter(tasks)))
+    assert len(asked) == 1 and [one.skipped for one in made] == ["preflight expects no draw"] * 3
+
+
+@pytest.mark.parametrize(
+    "name", ["breast_cancer", "wine", "diabetes", "breast_cancer_standardised"]
+)
+def test_declared_tables_keep_the_bound_that_every_method_is_given(name):
+    table = declared.loaders()[name]()
+    assert np.linalg.norm(table.rows, axis=1).max() <= 1 + 1e-12
+    assert (np.abs(table.targets).max() <= 1) if not table.classes else table.classes in (2, 3)
+
+
+def test_a_folder_of_csv_files_adds_those_that_it_holds(monkeypatch, tmp_path):
+    header = "age,job,own,credit_risk,duration,amount"
+    lines = [header, *["30,1,yes,1,12,900", "50,2,no,0,24,5000"] * 4]
+    lines += ["41,3,no,1,6,100"]
+    (tmp_path / "south_german_credit.csv").write_text("\n".join(lines))
+    monkeypatch.setenv(declared.FOLDER, str(tmp_path))
+    found = declared.loaders()
+    assert "german_credit" in found and "adult" not in found
+    table = found["german_credit"]()
+    assert table.rows.shape == (9, 3 + 1 + 3) and set(table.targets) == {0, 1}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_noise_of_objective_perturbation_covers_the_move_of_a_gradient(delta):
+    """At most half of ε for a move by 2B, in the worst direction; half the noise would not do."""
+    bound, epsilon = np.sqrt(2), 1.0
+    if delta == 0:
+        lengths = [
+            np.linalg.norm(objective_perturbation.noise(5, bound, epsilon, delta, rng))
+            for rng in map(np.random.default_rng, range(4_000))
+        ]
+        scale = np.mean(lengths) / 5  # of a density ∝ exp(−‖b‖/scale)
+        assert 2 * bound / scale == pytest.approx(epsilon / 2, rel=0.03)
+        return
+    u = objective_perturbation._ratio(epsilon, delta)
+    t = np.sqrt(2 * np.log(1 / delta))
+    assert u * t + u**2 / 2 == pytest.approx(epsilon / 2)
+    assert 2 * u * t + (2 * u) ** 2 / 2 > epsilon / 2

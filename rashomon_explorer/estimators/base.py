@@ -15,7 +15,7 @@ from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
-from rashomon_explorer.estimators.parameters import RashomonParameters
+from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -118,7 +118,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             warn_if_hopeless(planned, self.sampler)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
-        context = self._init_callback_context(max_subtasks=self.n_draws)
+        context = self._init_callback_context(max_subtasks=planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
@@ -161,22 +161,22 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             rows,
             self._targets(table),
             loss=loss,
-            radius=self.radius,
+            radius=radius_of(planned),
             row_norm=self.row_norm,
-            ridge=self.ridge,
+            ridge=planned.ridge,
         )
         if table.may_be_long:
             warn_if_shortened(problem.clipped_share, self.row_norm)
         public = self._public(table)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            kept = _of_some(guarantee, len(draws.losses), self.n_draws)
+            kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
             models = self._rashomon_set(table, problem, planned, kept, draws, public)
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget.of(problem, planned)
-        draws = collect(sampler, target, self.n_draws, self._generator(), reporter)
+        draws = collect(sampler, target, planned.n_draws, self._generator(), reporter)
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
@@ -185,7 +185,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
         return SAMPLERS[self._carrier(planned)].for_plan(
-            planned, patience=self.patience, spread=steepest * 2 * self.radius
+            planned, patience=self.patience, spread=steepest * 2 * radius_of(planned)
         )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
@@ -216,9 +216,9 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
                 **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
                 "loss": planned.loss,
-                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "n_draws")},
+                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "row_norm")},
                 "sampler": self._carrier(planned),
-                **{k: getattr(self, k) for k in ("radius", "row_norm", "ridge")},
+                **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
                 "patience": self.patience,
             },
         )

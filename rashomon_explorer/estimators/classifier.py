@@ -48,8 +48,10 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     delta : float, default=1e-6
         Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
-    n_draws : int, default=20
-        Number of models.
+    n_draws : int or "auto", default=20
+        Number of models. ``"auto"`` settles what it stands for, here, for ``radius`` and for
+        ``ridge``, from public numbers alone, by the rule of
+        :func:`rashomon_explorer.planning.rule.completed`; ``plan_`` has what was chosen.
     sampler : str, default="auto"
         ``"auto"`` chooses from public numbers and says why in ``plan_`` (docs/choosing.md); a way
         whose draws are not to be expected is not chosen, and where there is no other, nothing is
@@ -63,12 +65,13 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
         uniform models near it: one price for any number of draws, at any number of columns
         (docs/ellipsoid.md).
-    radius : float, default=4.0
+    radius : float or "auto", default=4.0
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
+        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter.
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
-    ridge : float, default=0.0
+    ridge : float or "auto", default=0.0
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     patience : int or None, default=5_000_000
         Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
@@ -156,11 +159,11 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         psi: float = 0.02,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        n_draws: int = 20,
+        n_draws: int | str = 20,
         sampler: str = "auto",
-        radius: float = 4.0,
+        radius: float | str = 4.0,
         row_norm: float = 1.0,
-        ridge: float = 0.0,
+        ridge: float | str = 0.0,
         patience: int | None = 5_000_000,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,

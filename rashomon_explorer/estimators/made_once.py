@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Any
 
 from rashomon_explorer.planning import MECHANISMS, Plan, Request
+from rashomon_explorer.planning.rule import AUTO, completed
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 
 
@@ -11,7 +12,8 @@ from rashomon_explorer.planning.warn_weak import said_elsewhere
 def made_once(mechanism: str, **asked: Any) -> Plan:
     """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn.
 
-    What a page showed, what its budget was checked for and what a fit charges is so one plan.
+    What a page showed, what its budget was checked for and what a fit charges is so one plan. What
+    is left to the rule (``"auto"``) is settled first.
 
     Examples
     --------
@@ -22,5 +24,6 @@ def made_once(mechanism: str, **asked: Any) -> Plan:
     True
     """
     with said_elsewhere():  # of a plan made before nobody would hear: who asks for it warns
-        planned: Plan = MECHANISMS[mechanism].plan(Request(**asked))
+        settled = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
+        planned: Plan = MECHANISMS[mechanism].plan(settled)
     return planned

@@ -14,6 +14,7 @@ from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.rule import AUTO, completed
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
@@ -33,11 +34,11 @@ class RashomonParameters(ShowsFit):
         "psi": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "sampler": [StrOptions({"auto", *SAMPLERS})],
-        "radius": [Interval(Real, 2.0**-20, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO})],
+        "sampler": [StrOptions({AUTO, *SAMPLERS})],
+        "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
-        "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
+        "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
@@ -50,11 +51,11 @@ class RashomonParameters(ShowsFit):
         psi: float,
         epsilon: float,
         delta: float,
-        n_draws: int,
+        n_draws: int | str,
         sampler: str,
-        radius: float,
+        radius: float | str,
         row_norm: float,
-        ridge: float,
+        ridge: float | str,
         patience: int | None,
         schema: TableSchema | str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | Ledger | None,
@@ -126,6 +127,14 @@ class RashomonParameters(ShowsFit):
         return n_features
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        planned = self._made(n_samples, n_features, loss)
+        # The curator's uniform draws lie in the set, whatever the plan's law promises.
+        if not traits_of(self.sampler).stays_inside:
+            warn_if_weak(planned, "this plan")
+        return planned
+
+    def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        """Plan by the rule what is left open, and then the draws; warns of nothing."""
         asked: dict[str, Any] = {
             "n": n_samples,
             "p": (n_features + 1) * loss.outputs,
@@ -134,25 +143,33 @@ class RashomonParameters(ShowsFit):
             "ledger": self.ledger is not None,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
         }
-        if self.sampler == "auto":
-            planned = chosen(**asked)
-        else:
-            planned = made_once(traits_of(self.sampler).mechanism, **asked)
-        # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        if not traits_of(self.sampler).stays_inside:
-            warn_if_weak(planned, "this plan")
-        return planned
+        if self.sampler != AUTO:
+            return made_once(traits_of(self.sampler).mechanism, **asked)
+        if AUTO in asked.values():  # before it is known what will carry the plan out
+            asked = completed("path" if self.delta > 0 else "exact", **asked).numbers
+        return chosen(**asked)
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the sampler that carries a plan out."""
         return planned.sampler if self.sampler == "auto" else self.sampler
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
+        radius: Any = self.radius
+        ridge: Any = self.ridge
+        if AUTO in (radius, ridge):
+            planned = self._made(n_samples, n_features, loss)
+            radius, ridge = radius_of(planned), planned.ridge
         return Constants.of(
             loss,
             n=n_samples,
             p=(n_features + 1) * loss.outputs,
-            domain=Ball(self.radius),
+            domain=Ball(radius),
             row_bound=row_bound(self.row_norm, intercept=True),
-            ridge=self.ridge,
+            ridge=ridge,
         )
+
+
+def radius_of(planned: Plan) -> float:
+    """Radius of the ball that a plan of an estimator is for."""
+    assert planned.radius is not None  # every mechanism says for which ball it planned
+    return planned.radius

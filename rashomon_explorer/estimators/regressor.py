@@ -38,15 +38,15 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
     delta : float, default=1e-6
         Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
-    n_draws : int, default=20
-        Number of models.
+    n_draws : int or "auto", default=20
+        Number of models; ``"auto"`` as for :class:`RashomonClassifier`.
     sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
-    radius : float, default=2.0
+    radius : float or "auto", default=2.0
         Radius of the ball of models, for mapped targets, the intercept included.
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened.
-    ridge : float, default=0.0
+    ridge : float or "auto", default=0.0
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     patience : int or None, default=5_000_000
         As for :class:`RashomonClassifier`.
@@ -111,11 +111,11 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         psi: float = 0.02,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        n_draws: int = 20,
+        n_draws: int | str = 20,
         sampler: str = "auto",
-        radius: float = 2.0,
+        radius: float | str = 2.0,
         row_norm: float = 1.0,
-        ridge: float = 0.0,
+        ridge: float | str = 0.0,
         patience: int | None = 5_000_000,
         target_bounds: tuple[float, float] = _UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,

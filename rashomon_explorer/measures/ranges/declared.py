@@ -65,9 +65,9 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
         estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X,
         targets,
         loss=loss,
-        radius=estimator.radius,
+        radius=estimator.plan_.radius,
         row_norm=models.row_norm,
-        ridge=estimator.ridge,
+        ridge=estimator.plan_.ridge,
     )
     _check_same(problem, models)
     # Where the ranges look for the names of parameters; a problem itself knows of none.

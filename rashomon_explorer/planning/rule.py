@@ -1,0 +1,179 @@
+"""The rule for what a user leaves open: radius, ridge and number of draws from public numbers."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.planning.mechanisms import MECHANISMS
+from rashomon_explorer.planning.offers import Mechanism, Request
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.validation import check_positive
+
+AUTO = "auto"
+"""Stands for a setting that the rule is to choose."""
+
+RADII = tuple(2.0 ** (k / 2) for k in range(11))
+"""Radii that the rule chooses from: 1 to 32."""
+
+MOST_DRAWS = 20
+"""Draws that show a set; more are for whoever asks for them."""
+
+LEAST_HITS = 0.8
+"""Hit rate that must be promised of every draw before there is more than one."""
+
+LEAST_RADIUS = 4.0
+"""Radius below which a ball is not made smaller for the sake of a hit rate."""
+
+# Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
+# forgives a larger ball than a single draw does.
+_WORTH = 6.0
+_WORTHS = {"path": 30.0, "path_average": 30.0}
+_WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
+_COUNTS = (MOST_DRAWS, 10, 5, 2, 1)
+_RIDGES = (0.0, *(10.0 ** (-k / 2) for k in range(8, 0, -1)))
+
+
+def completed(
+    mechanism: str,
+    *,
+    n: int,
+    p: int,
+    psi: float,
+    row_norm: float,
+    epsilon: float,
+    delta: float = 0.0,
+    loss: str | Loss = "logistic",
+    radius: float | str = AUTO,
+    ridge: float | str = AUTO,
+    n_draws: int | str = AUTO,
+    ledger: bool = False,
+    worth: float | None = None,
+) -> Request:
+    """Complete a request by the rule; reads no row.
+
+    *Radius.* A larger ball holds better models, and its draws have more noise. The radius is the R
+    in ``RADII`` of least
+
+        promised(R) + worth·L(0)/R,
+
+    where promised(R) bounds the expected excess of one draw at ψ = 0 over the best model of the
+    ball, and L(0) is what the model of zeros has at most. Both are many times what happens; that
+    they balance where accuracy is best, and ``worth``, was settled on simulated tables
+    (docs/benchmarks.md).
+
+    A mechanism that promises no loss takes the ball of ``"path"``.
+
+    *Ridge.* The m of least promised excess + mR²/2, so that what it biases is counted: 0, except
+    where a certificate of strongly convex losses makes draws cheaper.
+
+    *Draws.* One, which all of the budget makes good. For ψ > 0, if a hit rate of ``LEAST_HITS`` is
+    promised of each of 20, 10, 5, 2 or 1 draws in a ball from ``LEAST_RADIUS`` to the radius above,
+    as many as can be, in the largest such ball.
+
+    Parameters
+    ----------
+    mechanism : str
+        Key in ``MECHANISMS``; of a sampler, ``traits_of(sampler).mechanism``.
+    n, p, psi, row_norm, epsilon, delta, loss, ledger
+        As in :func:`rashomon_explorer.planning.plan`.
+    radius, ridge, n_draws : number or "auto"
+        What is given is kept.
+    worth : float, optional
+        By default 30 for averages over paths, and 6 for draws; 1 for regressions.
+
+    Returns
+    -------
+    Request
+        Its ``numbers`` are those of a plan.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the mechanism cannot serve the request.
+
+    Examples
+    --------
+    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
+    >>> [round(completed("path", n=n, p=31, **budget).radius, 1) for n in (400, 4_000, 40_000)]
+    [11.3, 32.0, 32.0]
+    >>> completed("path", n=4_000, p=31, radius=3.0, **budget).radius
+    3.0
+    >>> pure = {**budget, "delta": 0.0, "psi": 0.02}
+    >>> [completed("exact", n=n, p=11, **pure).n_draws for n in (10_000, 10**6)]
+    [1, 20]
+    """
+    worth = _usual_worth(mechanism, loss) if worth is None else worth
+    check_positive(worth=worth)
+    asked: dict[str, Any] = {
+        "n": n,
+        "p": p,
+        "row_norm": row_norm,
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1, ledger=ledger)
+    with said_elsewhere():  # of a plan that is only tried, nobody need be warned
+        made = MECHANISMS[mechanism]
+        if not isinstance(n_draws, str):
+            one = replace(one, n_draws=n_draws)
+        balls = _balls(made, one, radius, ridge, worth)
+        counts = _COUNTS if n_draws == AUTO else (one.n_draws,)
+        return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
+
+
+def _usual_worth(mechanism: str, loss: str | Loss) -> float:
+    if get_loss(loss).link == "identity":
+        return _WORTH_OF_LENGTH
+    return _WORTHS.get(mechanism, _WORTH)
+
+
+def _balls(
+    mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float
+) -> list[Request]:
+    """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
+    zeros = loss_of_zeros(get_loss(one.loss))
+    if not math.isfinite(_promised(mechanism, replace(one, ridge=0.0 if ridge == AUTO else ridge))):
+        mechanism = MECHANISMS["path" if one.delta > 0 else "exact"]  # it promises no loss
+    share = _share(mechanism, one) if ridge == AUTO else None
+
+    def at(size: float) -> Request:
+        held = ridge if share is None else share / size
+        return replace(one, radius=size, ridge=held)
+
+    if radius != AUTO:
+        return [at(radius)]
+    best = min(
+        map(at, RADII),
+        key=lambda tried: _promised(mechanism, tried) + worth * zeros / tried.radius,
+    )
+    return [*(at(size) for size in RADII if LEAST_RADIUS <= size < best.radius), best]
+
+
+def _sure(
+    mechanism: Mechanism, balls: list[Request], psi: float, counts: tuple[int, ...]
+) -> Request | None:
+    """As many draws as are promised to hit, in the largest ball for which they are."""
+    for count in counts if psi > 0 else ():
+        for ball in reversed(balls):
+            tried = replace(ball, psi=psi, n_draws=count)
+            if float(mechanism.plan(tried).hit_rate_bound) >= LEAST_HITS:
+                return tried
+    return None
+
+
+def _share(mechanism: Mechanism, one: Request) -> float:
+    """Ridge of the least promise at radius 1; what it promises and biases both grow as mR does."""
+    tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
+    return min(tried, key=lambda request: _promised(mechanism, request)).ridge
+
+
+def _may_help(one: Request) -> bool:
+    # By bounded range alone, which is all that a ledger or δ = 0 allows, a ridge changes no price.
+    return one.delta > 0 and not one.ledger
+
+
+def _promised(mechanism: Mechanism, request: Request) -> float:
+    """Bound the expected excess over the best model of the ball, by the loss without its ridge."""
+    excess = float(mechanism.plan(request).excess_bound)
+    return excess + request.ridge * request.radius**2 / 2
