@@ -18,9 +18,12 @@ ROOMS = {
         "ranges",
         "reliance",
     },
+    "envelopes": set(),
+    "losses": set(),
     "planning": {"bounds", "certificates"},
     "privacy": {"composition", "ledger", "tradeoff"},
     "release": set(),
+    "threshold": set(),
 }
 
 

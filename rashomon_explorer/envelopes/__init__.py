@@ -62,3 +62,8 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
 
 
 __all__ = ["ENVELOPES", "ExcessBound", "excess_bound"]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

@@ -8,14 +8,17 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots.text import number, price, what_is_left
 
+_LEAST = 1e-3  # an ε below which nothing is worth drawing
+
 
 @dataclass(frozen=True)
-class Offer:
+class NextDraw:
     """What the next draw costs and promises, as every part of the page says it.
 
     Parameters
     ----------
     plan : Plan
+        What it promises.
     account : Account
         The ledger now, or what it would be.
     """
@@ -24,8 +27,8 @@ class Offer:
     account: Account
 
     @classmethod
-    def of(cls, state: ExplorerState) -> "Offer | None":
-        """Offer of a state; None without data, or where nothing is charged."""
+    def of(cls, state: ExplorerState) -> "NextDraw | None":
+        """Take it from a state; None without data, or where nothing is charged."""
         if state.plan is None or state.account is None or state.data is None:
             return None
         return None if state.data.bounds_learnt else cls(state.plan, state.account)
@@ -65,7 +68,3 @@ class Offer:
     def doubt(self) -> str:
         """Why the draw may buy nothing, from public numbers; empty where it promises enough."""
         return weakness(self.plan)
-
-
-_LEAST = 1e-3
-"""An ε below which nothing is worth drawing."""

@@ -6,7 +6,7 @@ from typing import Any
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.engine import DrawJob
-from rashomon_explorer.explorer.price import Offer
+from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots.text import number, plural, price, what_is_left
@@ -18,7 +18,7 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
         return
     raise BudgetExceededError(
         f"The budget is {price(account.budget)} at δ = {number(account.delta)}. "
-        f"{Offer(plan, account).remedy} Nothing was drawn and nothing was spent."
+        f"{NextDraw(plan, account).remedy} Nothing was drawn and nothing was spent."
     )
 
 

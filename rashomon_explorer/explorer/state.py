@@ -59,6 +59,8 @@ class ExplorerState(traitlets.HasTraits):
         The draws so far.
     drawn_settings : dict
         The settings that `rashomon_set` was drawn with.
+    n_drawn : int
+        Draws that have come, while a draw is under way.
     selection : tuple of int
         Draws picked in a figure.
     view : str

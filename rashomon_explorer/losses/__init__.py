@@ -85,3 +85,8 @@ __all__ = [
     "get_loss",
     "loss_of_zeros",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

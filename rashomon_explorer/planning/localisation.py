@@ -8,6 +8,7 @@ from scipy.special import gammainccinv
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
+from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.planning.local_constants import certifiable_gap, local_constants
 from rashomon_explorer.planning.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.composition import compose
@@ -41,6 +42,10 @@ class LocalisationPlan:
         σ of noise with density ∝ exp(−‖z‖/σ) on the minimiser, before the stages; 0 for none.
     excess_bound : float
         Expected excess loss of the result is at most this.
+    p : int
+        Number of parameters.
+    tolerance : float
+        Certified error of the minimum where the last stage draws.
     excess_quantile : float
         With probability at least 1 − ``failure`` times the number of mechanisms, the excess is
         at most this.
@@ -53,6 +58,8 @@ class LocalisationPlan:
     stages: tuple[Stage, ...]
     noise_scale: float
     excess_bound: float
+    p: int
+    tolerance: float
     excess_quantile: float
     failure: float
     guarantee: Guarantee
@@ -61,6 +68,28 @@ class LocalisationPlan:
     def epsilon(self) -> float:
         """Total price."""
         return self.guarantee.pure_epsilon
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the last stage, whose draw is the result."""
+        return self.stages[-1].beta
+
+    @property
+    def lost(self) -> float:
+        """Probability, at most, that the minimiser is not where the last stage draws."""
+        return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
+
+    def hit_rate(self, psi: float) -> float:
+        """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost.
+
+        >>> from rashomon_explorer.domains import Ball
+        >>> ball = Ball(4.0)
+        >>> known = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
+        >>> round(plan_perturbed(known, ball, epsilon=1.0).hit_rate(2e-5), 3)
+        1.0
+        """
+        within = crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
+        return max(0.0, within - self.lost)
 
 
 def plan_iterated(
@@ -210,6 +239,8 @@ def _summed(
         stages=best.stages,
         noise_scale=scale,
         excess_bound=best.excess_bound,
+        p=constants.p,
+        tolerance=best.tolerance,
         excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
         failure=best.failure,
         guarantee=compose([pure(price), *guarantees] if scale else guarantees),

@@ -6,12 +6,11 @@ from typing import Any, ClassVar, TypeVar
 
 from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
-from rashomon_explorer.planning.localisation import LocalisationPlan, plan_perturbed
-from rashomon_explorer.planning.offers import Mechanism, Offer, Request
+from rashomon_explorer.planning.offers import Mechanism, Offer, Request, declined
+from rashomon_explorer.planning.one_model import Iterated, Localisation, Regularised
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
-from rashomon_explorer.privacy.composition import compose
 
 P = TypeVar("P", bound=Plan)
 
@@ -47,10 +46,10 @@ class ExactBest(Exact):
     def offer(self, request: Request) -> Offer:
         """Decline where this is nothing else than ``"exact"``."""
         if request.ledger:
-            return _declined(self, "a ledger adds up charges by one rule, that of bounded range")
+            return declined(self, "a ledger adds up charges by one rule, that of bounded range")
         bought = self.plan(request)
         if bought.by_bounded_range:
-            return _declined(
+            return declined(
                 self,
                 "no certificate is better than bounded range: it takes more ridge, and delta > 0",
             )
@@ -77,39 +76,6 @@ class Unthresholded:
         return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
 
 
-class Localisation:
-    """Output perturbation, and an exponential mechanism on what is near; a plan is of one draw."""
-
-    name: ClassVar[str] = "localisation"
-    instead: ClassVar[str] = ""
-    draws: ClassVar[str] = "an exact draw near a noisy minimiser"
-    uniform: ClassVar[bool] = False
-
-    def plan(self, request: Request) -> LocalisationPlan:
-        """See :class:`Mechanism`."""
-        price = request.epsilon / request.n_draws
-        return plan_perturbed(request.constants, request.domain, epsilon=price)
-
-    def offer(self, request: Request) -> Offer:
-        """See :class:`Mechanism`."""
-        if not request.ridge > 0:
-            return _declined(self, "needs ridge > 0")
-        one = self.plan(request)
-        beta = one.stages[-1].beta
-        return Offer(
-            self.name,
-            self.draws,
-            uniform=self.uniform,
-            why="pure DP",
-            plan=one,
-            beta=beta,
-            # It may also lose sight of the minimiser, with probability one.failure.
-            hit_rate=max(0.0, crowded_hit_rate(request.p, beta, request.psi) - one.failure),
-            excess=one.excess_bound,
-            guarantee=compose([one.guarantee] * request.n_draws),
-        )
-
-
 class Path:
     """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
 
@@ -125,9 +91,9 @@ class Path:
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
         if not request.delta > 0:
-            return _declined(self, "needs delta > 0")
+            return declined(self, "needs delta > 0")
         if not math.isfinite(request.constants.M):
-            return _declined(self, "the loss has kinks, and no largest stable step")
+            return declined(self, "the loss has kinks, and no largest stable step")
         bought = self.plan(request)
         return _offered(
             self,
@@ -168,9 +134,9 @@ class Ellipsoid:
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
         if not request.delta > 0:
-            return _declined(self, "needs delta > 0")
+            return declined(self, "needs delta > 0")
         if not math.isfinite(request.constants.M):
-            return _declined(self, "the loss has kinks, and no Hessian")
+            return declined(self, "the loss has kinks, and no Hessian")
         bought = self.plan(request)
         why = "a centre and its Hessian are paid for"
         return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
@@ -183,6 +149,8 @@ MECHANISMS: dict[str, Mechanism] = {
         ExactBest(),
         Unthresholded(),
         Localisation(),
+        Iterated(),
+        Regularised(),
         Path(),
         PathAverage(),
         Ellipsoid(),
@@ -212,7 +180,3 @@ def _offered(mechanism: Mechanism, bought: Plan, **said: Any) -> Offer:
         guarantee=bought.guarantee,
         **said,
     )
-
-
-def _declined(mechanism: Mechanism, why: str) -> Offer:
-    return Offer(mechanism.name, mechanism.draws, mechanism.uniform, why)

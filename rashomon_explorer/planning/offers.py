@@ -79,8 +79,8 @@ class Offer:
         show less of the set than there is.
     why : str
         Why it applies or does not.
-    plan : Plan or LocalisationPlan or None
-        What carries it out; None where it does not apply. A LocalisationPlan is that of one draw.
+    plan : Plan, LocalisationPlan, RegularisedPlan or None
+        What carries it out; None where it does not apply. Those of one model are of one draw.
     beta : float
         Inverse temperature.
     hit_rate : float
@@ -139,3 +139,8 @@ class Mechanism(Protocol):
     def offer(self, request: Request) -> Offer:
         """Say what it gives for the budget, or why it does not apply."""
         ...
+
+
+def declined(mechanism: Mechanism, why: str) -> Offer:
+    """Offer of a mechanism that does not apply, and why."""
+    return Offer(mechanism.name, mechanism.draws, mechanism.uniform, why)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
+from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.validation import check_positive
@@ -20,6 +21,10 @@ class RegularisedPlan:
         m.
     beta : float
         Inverse temperature ε/osc; the ridge reads no data and does not change it.
+    p : int
+        Number of parameters.
+    cost : float
+        What the ridge ½mR² and the certified error of the minimum add to an excess on the rows.
     population_bound : float
         Expected excess of the population risk, without the ridge, is at most this.
     statistical_bound : float
@@ -30,9 +35,23 @@ class RegularisedPlan:
 
     ridge: float
     beta: float
+    p: int
+    cost: float
     population_bound: float
     statistical_bound: float
     guarantee: Guarantee
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess on the rows, without the ridge, is at most p/β + ½mR² + τ."""
+        return self.p / self.beta + self.cost
+
+    def hit_rate(self, psi: float) -> float:
+        """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ)).
+
+        A draw's excess without the ridge is at most that with it and ½m‖θ*‖² ≤ ½mR².
+        """
+        return crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
 
 
 def plan_regularised(
@@ -74,6 +93,8 @@ def plan_regularised(
     return RegularisedPlan(
         ridge=chosen,
         beta=beta,
+        p=constants.p,
+        cost=constants.gap_tolerance + chosen / 2 * radius**2,
         population_bound=constants.p / beta + constants.gap_tolerance + statistical,
         statistical_bound=statistical,
         guarantee=bounded_range(epsilon),

@@ -1,5 +1,6 @@
 """Released aggregates with their error bars, in a figure that may leave the building."""
 
+import math
 from html import escape
 
 import plotly.graph_objects as go
@@ -77,8 +78,9 @@ def _is_share(statistic: Statistic) -> bool:
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
     shown = answer.statistics[:MOST_NUMBERS]
     ends = [statistic.interval(confidence) for statistic in shown]
-    # A number that the noise hides has an interval and no dot: the bar hangs on its middle.
-    known = [s.estimate == s.estimate for s in shown]
+    # A number that the noise hides is NaN: it has an interval and no dot, and the bar hangs on
+    # its middle.
+    known = [not math.isnan(s.estimate) for s in shown]
     at = [
         s.estimate if dot else (low + high) / 2
         for s, dot, (low, high) in zip(shown, known, ends, strict=True)

@@ -79,11 +79,11 @@ class Reliance(Query):
 
     def sensitivity(self, public: Public) -> Sensitivity:
         """4ΛB|w|/n a feature, or 3/n for wrong labels."""
-        most = _LIPSCHITZ[public.models.link](public)
+        half = _HALF_RISE[public.models.link](public)
         if public.models.link == "sign":
-            widths = np.full(most.shape, 3 / public.n_rows)
+            widths = np.full(half.shape, 3 / public.n_rows)
         else:
-            widths = 4 * most / public.n_rows
+            widths = 4 * half / public.n_rows
         return Sensitivity.of(overall_widths(widths, self.over).ravel())
 
     def compute(self, rows: Rows) -> FloatArray:
@@ -99,10 +99,10 @@ class Reliance(Query):
             names = [f"reliance of draw {draw} on {name}" for draw in draws for name in features]
         else:
             names = [f"{self.over} reliance on {name}" for name in features]
-        rise = _LIPSCHITZ[public.models.link](public)
-        most = overall_widths(
-            np.minimum(1.0, rise) if public.models.link == "sign" else 2 * rise, self.over
-        ).ravel()
+        half = _HALF_RISE[public.models.link](public)
+        # A wrong label is one at most; other losses rise by twice the half.
+        rise = np.minimum(1.0, half) if public.models.link == "sign" else 2 * half
+        most = overall_widths(rise, self.over).ravel()
         return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
 
 
@@ -149,7 +149,7 @@ def _half_square(public: Public) -> FloatArray:
 
 
 # Λ·B·|w| by draw and feature (n_draws, n_features); half the most that a switch can raise a loss.
-_LIPSCHITZ = {
+_HALF_RISE = {
     "logistic": _logistic,
     "sign": _zero_one,
     "softmax": _softmax,

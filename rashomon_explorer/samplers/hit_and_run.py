@@ -15,6 +15,8 @@ from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
+_ROUNDING = 1e-14  # length of a chord, in the units of its direction
+
 
 @dataclass(frozen=True)
 class HitAndRunSampler:
@@ -107,12 +109,13 @@ class _Walk:
             losses = self._target.problem.value(theta)
             evaluated += len(waiting)
             # A chord of rounding size has nowhere to go: its chain stays.
-            stuck = (high - low)[waiting] < 1e-14
+            stuck = (high - low)[waiting] < _ROUNDING
             inside = self._target.problem.domain.contains(theta) & (losses <= self._level)
-            moved, at = waiting[inside], np.flatnonzero(inside)
-            self.theta[:, moved] = theta[:, at]
-            self.losses[moved] = losses[at]
-            self._u[:, moved] += t[at] * direction[:, moved]
+            moved = waiting[inside]
+            self.theta[:, moved] = theta[:, inside]
+            self.losses[moved] = losses[inside]
+            self._u[:, moved] += t[inside] * direction[:, moved]
+            # Shrink the chord to the side of the chain's place, which is t = 0.
             low[waiting] = np.where(t < 0, t, low[waiting])
             high[waiting] = np.where(t < 0, high[waiting], t)
             waiting = waiting[~inside & ~stuck]

@@ -252,7 +252,7 @@ class LangevinSampler:
         return self._chains(self._drift(target)).states(rng, first)
 
     def average(
-        self, target: PathTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
+        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> FloatArray:
         """Weighted time average of each chain, a model each: shape (p, n_chains).
 
@@ -267,8 +267,8 @@ class LangevinSampler:
         ----------
         target : GibbsTarget or NetworkTarget
         rng : numpy.random.Generator
-        strong_convexity : float, default=0.0
-            m ≥ 0.
+        m : float, default=0.0
+            Strong convexity of the loss, as ``problem.m``; at least 0.
 
         Returns
         -------
@@ -278,14 +278,14 @@ class LangevinSampler:
         Raises
         ------
         ValueError
-            If ``strong_convexity`` is negative, the step too large, or only the last state is to
+            If ``m`` is negative, the step too large, or only the last state is to
             be shown.
         """
-        *_, mean = self.averages(target, rng, strong_convexity=strong_convexity)
+        *_, mean = self.averages(target, rng, m=m)
         return mean
 
     def averages(
-        self, target: PathTarget, rng: np.random.Generator, *, strong_convexity: float = 0.0
+        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> Iterator[FloatArray]:
         """Update :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
 
@@ -297,9 +297,9 @@ class LangevinSampler:
             As in :meth:`average`.
         """
         self._need_path("averages")
-        check_nonnegative(strong_convexity=strong_convexity)
+        check_nonnegative(m=m)
         drift = self._drift(target)
-        fade = np.exp(-strong_convexity * drift.beta * self.step_size)
+        fade = np.exp(-m * drift.beta * self.step_size)
         return self._chains(drift).averages(rng, fade)
 
     def _shows(self, step: int) -> bool:

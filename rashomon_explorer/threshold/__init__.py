@@ -52,3 +52,8 @@ __all__ = [
     "Threshold",
     "get_threshold",
 ]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

@@ -14,15 +14,17 @@ DOMAIN = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
 
 
 def test_gradient_descent():
-    assert theorems.gd_composition(**FULL, steps=9).mu == exactly(0.6)
+    assert theorems.gd_composition(**FULL, n_steps=9).mu == exactly(0.6)
     steps = (1 - 0.9**9) / (1 + 0.9**9) * 1.9 / 0.1
-    found = theorems.gd_strongly_convex(**FULL, contraction=0.9, steps=9)
+    found = theorems.gd_strongly_convex(**FULL, contraction=0.9, n_steps=9)
     assert found.mu == exactly(0.2 * math.sqrt(steps))
-    curved = theorems.gd_strongly_convex(**FULL, ridge=0.4, smoothness=4.0, step_size=0.25, steps=9)
+    curved = theorems.gd_strongly_convex(
+        **FULL, ridge=0.4, smoothness=4.0, step_size=0.25, n_steps=9
+    )
     assert curved.mu == exactly(0.2 * math.sqrt(steps))  # c = max(1 − ηm, ηM − 1) = 0.9
     needed = 1.0 * 100 / (0.5 * 2.0)
     mu = math.sqrt(3 * 0.2 * 1.0 / (0.5 * 0.1) + 0.04 * math.ceil(needed))
-    assert theorems.gd_convex(**FULL, **DOMAIN, steps=1000).mu == exactly(mu)
+    assert theorems.gd_convex(**FULL, **DOMAIN, n_steps=1000).mu == exactly(mu)
 
 
 def test_batches_in_turn():
@@ -43,10 +45,10 @@ def test_batches_in_turn():
 
 def test_batches_drawn_anew():
     sampled = {**BATCH, "n": 100}
-    paid = theorems.sgd_composition(**sampled, steps=1)
+    paid = theorems.sgd_composition(**sampled, n_steps=1)
     assert paid.epsilon(1e-5) == pytest.approx(Subsampled(Gaussian(0.4), 0.1).epsilon(1e-5))
-    assert theorems.sgd_composition(**sampled, steps=9).mu == exactly(1.2)
-    found = theorems.sgd_strongly_convex(**sampled, contraction=0.5, steps=6, tau=3)
+    assert theorems.sgd_composition(**sampled, n_steps=9).mu == exactly(1.2)
+    found = theorems.sgd_strongly_convex(**sampled, contraction=0.5, n_steps=6, tau=3)
     wide = 2 * math.sqrt(2) * 0.4
     start = wide * (0.5**4 - 0.5**6) / 0.5
     assert found.mu == exactly(math.sqrt(start**2 + wide**2 + 3 * 0.8**2))
@@ -56,7 +58,7 @@ def test_batches_drawn_anew():
         (Subsampled(Gaussian(0.8), 0.1), 3),
     ]
     assert found.epsilon(1e-5) == pytest.approx(compose_tradeoffs(parts).epsilon(1e-5), rel=1e-6)
-    convex = theorems.sgd_convex(**sampled, **DOMAIN, steps=6, tau=3)
+    convex = theorems.sgd_convex(**sampled, **DOMAIN, n_steps=6, tau=3)
     start = math.sqrt(2 / 3) * 1.0 / (0.5 * 0.5)
     assert convex.mu == exactly(math.sqrt(start**2 + 3 * wide**2))
 

@@ -111,7 +111,7 @@ def test_exponentially_weighted_averages_cost_p_for_strongly_convex_losses():
         n_steps = math.ceil(math.log1p(ratio) / (problem.m * beta) / step_size)
         sampler = LangevinSampler(step_size=step_size, n_steps=n_steps, n_chains=200)
         target = GibbsTarget(problem, beta, 0.0)
-        average = sampler.average(target, np.random.default_rng(0), strong_convexity=problem.m)
+        average = sampler.average(target, np.random.default_rng(0), m=problem.m)
         risks.append(float(problem.value(average).mean()) - problem.minimum.value)
         assert risks[-1] <= k / beta + 0.5 / ratio + step_size * beta * problem.L**2 / 2
     assert slope(p, risks) == pytest.approx(1, abs=0.1)

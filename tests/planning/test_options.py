@@ -17,9 +17,17 @@ from rashomon_explorer.planning import (
     plan,
     plan_options,
 )
+from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import SAMPLERS, ExactSampler, traits_of
+from rashomon_explorer.samplers import (
+    SAMPLERS,
+    ExactSampler,
+    IteratedSampler,
+    OutputPerturbationSampler,
+    RegularisedSampler,
+    traits_of,
+)
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
 
@@ -67,7 +75,8 @@ def test_nothing_is_promised_of_a_set_without_width() -> None:
 
 def test_the_front_is_what_no_other_row_beats() -> None:
     table = pareto_table(**ROWS, ridge=0.1, delta=1e-6, epsilons=[1.0, 4.0], n_draws=[1, 10])
-    assert len(table) == 4 * len(MECHANISMS)
+    asked = [{"epsilon": e, "n_draws": k, "ridge": 0.1} for e in (1.0, 4.0) for k in (1, 10)]
+    assert len(table) == sum(one.applies for some in asked for one in by_name(**some).values())
     for _, row in table.iterrows():
         beaten = (
             (table.epsilon <= row.epsilon)
@@ -102,6 +111,80 @@ def test_exact_draws_keep_what_their_option_promises(name: str) -> None:
     assert np.mean(excess <= 0.02) >= option.hit_rate - 3 * math.sqrt(0.25 / 400)
     assert excess.mean() <= option.excess * 1.1
     assert option.hit_rate > 0.1
+
+
+SHORT: dict[str, Any] = {"n": 3000, "psi": 0.06, "radius": 2.0, "epsilon": 60.0, "n_draws": 2}
+SAMPLED = {
+    "localisation": (0.1, OutputPerturbationSampler),
+    "iterated": (0.1, IteratedSampler),
+    "regularised": (0.0, RegularisedSampler),
+}
+
+
+def one_model_problem(ridge: float) -> Problem:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3)) / 3
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
+    return Problem(X, y, radius=2.0, row_norm=1.0, ridge=ridge)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_models_drawn_one_by_one_keep_what_their_option_promises(name: str) -> None:
+    ridge, kind = SAMPLED[name]
+    problem = one_model_problem(ridge)
+    sizes = {"p": problem.p, "row_norm": problem.row_bound, "delta": 0.0, "ridge": ridge}
+    option = by_name(**SHORT, **sizes)[name]
+    sampler = kind(epsilon=30.0)
+    assert sampler.plan(problem) == option.plan
+    assert option.guarantee is not None and option.guarantee.pure_epsilon == pytest.approx(60.0)
+    rng = np.random.default_rng(0)
+    theta = np.column_stack([sampler.draw(problem, rng) for _ in range(30)])
+    excess = problem.value(theta) - problem.minimum.value
+    assert 0.1 < option.hit_rate <= np.mean(excess <= 0.06) + 3 * math.sqrt(0.25 / 30)
+    assert excess.mean() <= option.excess
+
+
+def test_a_ridge_s_own_cost_is_in_its_promise() -> None:
+    """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
+    problem = one_model_problem(0.0)
+    one = RegularisedSampler(epsilon=30.0, ridge=2.0)
+    bought, rng = one.plan(problem), np.random.default_rng(0)
+    theta = np.column_stack([one.draw(problem, rng) for _ in range(30)])
+    excess = problem.value(theta) - problem.minimum.value
+    assert bought.p / bought.beta < excess.mean() <= bought.excess_bound
+    assert bought.hit_rate(excess.min() / 2) == 0.0
+    assert crowded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
+
+
+@pytest.mark.parametrize("n", [5_000, 1_000_000, 100_000_000])
+def test_iterated_draws_offer_themselves_where_a_second_stage_pays(n: int) -> None:
+    options = by_name(n=n, ridge=0.1, delta=0.0)
+    offer = options["iterated"]
+    stages = (
+        MECHANISMS["iterated"]
+        .plan(Request(**{**ASKED, "n": n, "delta": 0.0}, loss="logistic", ridge=0.1))
+        .stages
+    )
+    assert offer.applies == (len(stages) > 1) == (n > 5_000)
+    if offer.applies:
+        assert offer.excess < options["unthresholded"].excess
+    else:
+        assert "unthresholded" in offer.why
+    # A stage may lose the minimiser: the promise is below that of the last law alone.
+    if offer.applies:
+        assert offer.hit_rate <= crowded_hit_rate(11, offer.beta, 0.02) - offer.plan.failure
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
+def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss: str) -> None:
+    plain, ridged = by_name(loss=loss), by_name(loss=loss, ridge=0.1)
+    assert [plain[name].applies for name in SAMPLED] == [False, False, True]
+    assert not ridged["regularised"].applies and "ridge = 0" in ridged["regularised"].why
+    assert ridged["localisation"].applies and "new rows" in plain["regularised"].why
+    for offers in (plain, ridged):
+        for name in SAMPLED:
+            found = offers[name]
+            assert found.guarantee is None or found.guarantee.epsilon(0.0) <= 4.0 * (1 + 1e-12)
 
 
 def test_bad_numbers_are_refused_as_in_a_plan() -> None:

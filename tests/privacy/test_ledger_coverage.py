@@ -24,7 +24,7 @@ pytest.importorskip("dp_accounting")
 @pytest.fixture(scope="module")
 def sampled():
     """ε = 1 at δ = 10⁻⁶ by its curve, ρ = 50 without sampling."""
-    return sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, steps=100)
+    return sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, n_steps=100)
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 500.0, "delta": 1e-6}, {}])

@@ -238,7 +238,7 @@ def test_averages_are_the_weighted_mean_of_the_states(m):
     weighed = np.concatenate([np.zeros_like(states[:1]), states[:-1]])  # from the start on
     times = 1e-3 * np.arange(60)
     expected = np.average(weighed, axis=0, weights=np.exp(m * 20.0 * times))
-    averaged = sampler.average(target, np.random.default_rng(3), strong_convexity=m)
+    averaged = sampler.average(target, np.random.default_rng(3), m=m)
     np.testing.assert_allclose(averaged, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -258,10 +258,8 @@ def test_the_average_of_a_convex_path_keeps_its_excess_bound():
 
 def test_averages_refuse_negative_convexity():
     sampler = LangevinSampler(1e-3, 2)
-    with pytest.raises(ValueError, match="strong_convexity must be finite and >= 0"):
-        sampler.average(
-            GibbsTarget(small_problem(1), 1.0, 0.0), np.random.default_rng(0), strong_convexity=-1
-        )
+    with pytest.raises(ValueError, match="m must be finite and >= 0"):
+        sampler.average(GibbsTarget(small_problem(1), 1.0, 0.0), np.random.default_rng(0), m=-1)
 
 
 def test_a_path_can_go_on_where_it_was_left():

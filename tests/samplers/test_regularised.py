@@ -62,6 +62,19 @@ def test_draws_are_those_of_the_problem_with_that_ridge(domain):
     assert one.plan(plain) == one.plan(Problem(-X, y, domain=domain, intercept=False))
 
 
+def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 2)), rng.choice([-1.0, 1.0], 300)
+    ridged, whole = (Problem(X, y, radius=2.0, ridge=ridge) for ridge in (0.25, 0.75))
+    seen = RidgedProblem(ridged, 0.5)
+    theta = rng.standard_normal((3, 20))
+    np.testing.assert_allclose(seen.value(theta), whole.value(theta))
+    assert seen.ridge == whole.ridge and seen.constants == whole.constants
+    assert not np.allclose(RidgedProblem(ridged, 0.25).value(theta), whole.value(theta))
+    with pytest.raises(ValueError, match=r"ridge=0, got 0\.25"):
+        RegularisedSampler(epsilon=1.0).plan(ridged)  # which wants to choose it
+
+
 def test_the_population_risk_keeps_its_bound():
     """Rows ±1 with a slight majority: a linear loss, so that the population risk is known."""
     n, mean, rng = 400, 0.05, np.random.default_rng(0)

@@ -7,7 +7,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.price import Offer
+from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING
 from rashomon_explorer.explorer.widgets import LiveText
@@ -80,7 +80,7 @@ class DrawPanel:
     def refresh(self) -> None:
         """Match buttons, price and progress to the state."""
         state = self.state
-        offer = Offer.of(state)
+        offer = NextDraw.of(state)
         over = offer is not None and not offer.affordable
         self.draw.disabled = state.data is None or state.busy or over
         # The loud button sells only what is worth having.
@@ -98,7 +98,7 @@ class DrawPanel:
             return '<p class="rx-note">Choose a data set first.</p>'
         if state.data.bounds_learnt:
             return '<p class="rx-note"><b>No guarantee</b>: bounds were learnt from the rows.</p>'
-        offer = Offer.of(state)
+        offer = NextDraw.of(state)
         if offer is None:
             return ""
         if state.spent:

@@ -7,7 +7,7 @@ import ipywidgets
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.panels.ways import OtherWays
-from rashomon_explorer.explorer.price import Offer
+from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan, explain
 from rashomon_explorer.planning.weakness import weakness
@@ -102,13 +102,13 @@ class PlanPanel:
             why = "bounds were learnt from the rows, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
         at = f"at δ = {number(plan.delta, rounding='up')}"
-        offer = Offer.of(state)
+        offer = NextDraw.of(state)
         if offer is None or state.spent:
             return [fact("Price", price(plan.guarantee.epsilon(plan.delta)), at)]
         return [fact("Price", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")]
 
     def _after(self) -> list[str]:
-        offer = Offer.of(self.state)
+        offer = NextDraw.of(self.state)
         if offer is None or self.state.spent:
             return []
         left = offer.account.budget - offer.account.after(offer.plan.guarantee)

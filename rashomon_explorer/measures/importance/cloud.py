@@ -118,8 +118,7 @@ def importance_tradeoffs(cloud: pd.DataFrame) -> pd.DataFrame:
     """
     if len(cloud) < 3:
         raise ValueError(f"a correlation needs at least three models, got {len(cloud)}")
-    if not pd.DataFrame(cloud).map(pd.api.types.is_number).all(axis=None) or cloud.isna().any(
-        axis=None
-    ):
+    numbers = cloud.map(pd.api.types.is_number)
+    if not (numbers & cloud.notna()).all(axis=None):
         raise ValueError("cloud must hold a number for every model and feature")
     return cloud.rank().corr()

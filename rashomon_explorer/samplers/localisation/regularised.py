@@ -62,7 +62,7 @@ class RegularisedSampler(OneModelSampler):
 
 
 class RidgedProblem(Problem):
-    """The same rows and domain with a ridge.
+    """The same rows and domain with a ridge, which is added to one that the problem has.
 
     >>> plain = Problem([[0.5], [-0.5]], [1, -1])
     >>> theta = np.ones((2, 1))
@@ -72,4 +72,5 @@ class RidgedProblem(Problem):
 
     def __init__(self, problem: Problem, ridge: float) -> None:
         constants = with_ridge(problem.constants, problem.domain, ridge)
-        self._pose_again(problem, domain=problem.domain, ridge=ridge, constants=constants)
+        whole = problem.ridge + ridge
+        self._pose_again(problem, domain=problem.domain, ridge=whole, constants=constants)

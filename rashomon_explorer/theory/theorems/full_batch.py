@@ -18,25 +18,25 @@ from rashomon_explorer.theory.theorems.common import (
 from rashomon_explorer.validation import check_count, check_positive
 
 
-def gd_composition(*, sensitivity: float, n: int, sigma: float, steps: int) -> Guarantee:
+def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) -> Guarantee:
     """All iterates of X ← X − η(mean gradient + Z), Z ~ N(0, σ²): μ = (L/(nσ))√t.
 
     Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and nothing has to be convex.
 
     Parameters
     ----------
-    sensitivity, n, sigma, steps
+    sensitivity, n, sigma, n_steps
         As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
-    >>> gd_composition(sensitivity=2.0, n=100, sigma=0.2, steps=100).mu
+    >>> gd_composition(sensitivity=2.0, n=100, sigma=0.2, n_steps=100).mu
     1.0
     """
-    check_count(n=n, steps=steps)
+    check_count(n=n, n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     # In units of the noise: steps of h = 1/2 have noise of deviation 1.
-    path = path_guarantee(beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=steps)
+    path = path_guarantee(beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps)
     return state(path.mu, "Theorem 4.1", WHOLE_PATH)
 
 
@@ -45,7 +45,7 @@ def gd_strongly_convex(
     sensitivity: float,
     n: int,
     sigma: float,
-    steps: int,
+    n_steps: int,
     contraction: float | None = None,
     ridge: float | None = None,
     smoothness: float | None = None,
@@ -58,24 +58,24 @@ def gd_strongly_convex(
 
     Parameters
     ----------
-    sensitivity, n, sigma, steps
+    sensitivity, n, sigma, n_steps
         As :mod:`rashomon_explorer.theory.theorems` says.
     contraction, ridge, smoothness, step_size : float, optional
         The first, or the other three.
 
     Examples
     --------
-    >>> settings = {"sensitivity": 2.0, "n": 100, "sigma": 0.2, "steps": 100}
+    >>> settings = {"sensitivity": 2.0, "n": 100, "sigma": 0.2, "n_steps": 100}
     >>> round(gd_strongly_convex(**settings, contraction=0.9).mu, 4)
     0.4359
     """
-    check_count(n=n, steps=steps)
+    check_count(n=n, n_steps=n_steps)
     c = contraction_of(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     last = last_iterate_guarantee(
-        beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=steps, contraction=c
+        beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps, contraction=c
     )
     return state(last.mu, "Theorem 4.2", contracting(c), NO_JUMPS, LAST_ONLY)
 
@@ -85,7 +85,7 @@ def gd_convex(
     sensitivity: float,
     n: int,
     sigma: float,
-    steps: int,
+    n_steps: int,
     diameter: float,
     step_size: float,
     smoothness: float,
@@ -97,26 +97,26 @@ def gd_convex(
 
     Parameters
     ----------
-    sensitivity, n, sigma, steps, diameter, step_size, smoothness
+    sensitivity, n, sigma, n_steps, diameter, step_size, smoothness
         As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
     >>> settings = {"sensitivity": 2.0, "n": 100, "sigma": 0.2, "diameter": 1.0}
-    >>> round(gd_convex(**settings, step_size=0.5, smoothness=4.0, steps=1000).mu, 4)
+    >>> round(gd_convex(**settings, step_size=0.5, smoothness=4.0, n_steps=1000).mu, 4)
     2.0
     """
-    check_count(n=n, steps=steps)
+    check_count(n=n, n_steps=n_steps)
     check_positive(diameter=diameter)
     check_convex_step(step_size=step_size, smoothness=smoothness)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     if moved == 0:
         return state(0.0, "Theorem 4.3", LAST_ONLY)
     needed = diameter * n / (step_size * sensitivity)
-    if steps < needed:
+    if n_steps < needed:
         raise ValueError(
-            "steps must be at least diameter·n/(step_size·sensitivity) = "
-            f"{needed:g}, got {steps!r}; use gd_composition"
+            "n_steps must be at least diameter·n/(step_size·sensitivity) = "
+            f"{needed:g}, got {n_steps!r}; use gd_composition"
         )
     far = diameter / (step_size * sigma)
     mu = math.sqrt(3 * moved * far + moved**2 * math.ceil(needed))

@@ -26,7 +26,7 @@ _DRAWN = "batches are drawn without replacement, anew in each step, and never sh
 
 
 def sgd_composition(
-    *, sensitivity: float, n: int, batch_size: int, sigma: float, steps: int
+    *, sensitivity: float, n: int, batch_size: int, sigma: float, n_steps: int
 ) -> Guarantee:
     """All iterates with batches of fixed size b drawn anew: C_{b/n}(G(L/(bσ)))^⊗t.
 
@@ -36,19 +36,19 @@ def sgd_composition(
 
     Parameters
     ----------
-    sensitivity, n, batch_size, sigma, steps
+    sensitivity, n, batch_size, sigma, n_steps
         As :mod:`rashomon_explorer.theory.theorems` says.
 
     Examples
     --------
-    >>> paid = sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, steps=100)
+    >>> paid = sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, n_steps=100)
     >>> paid.mu, round(paid.epsilon(1e-5), 2)
     (10.0, 0.77)
     """
     check_batch(batch_size, n)
-    check_count(steps=steps)
+    check_count(n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    return _state([(moved, steps)], 0.0, batch_size / n, "Theorem 4.8", WHOLE_PATH)
+    return _state([(moved, n_steps)], 0.0, batch_size / n, "Theorem 4.8", WHOLE_PATH)
 
 
 def sgd_strongly_convex(
@@ -57,7 +57,7 @@ def sgd_strongly_convex(
     n: int,
     batch_size: int,
     sigma: float,
-    steps: int,
+    n_steps: int,
     contraction: float | None = None,
     ridge: float | None = None,
     smoothness: float | None = None,
@@ -76,7 +76,7 @@ def sgd_strongly_convex(
 
     Parameters
     ----------
-    sensitivity, n, batch_size, sigma, steps
+    sensitivity, n, batch_size, sigma, n_steps
         As :mod:`rashomon_explorer.theory.theorems` says.
     contraction, ridge, smoothness, step_size : float, optional
         The first, or the other three.
@@ -87,14 +87,14 @@ def sgd_strongly_convex(
     --------
     >>> settings = {"sensitivity": 2.0, "n": 1000, "batch_size": 10, "sigma": 0.8}
     >>> paid = [
-    ...     sgd_strongly_convex(**settings, contraction=0.8, steps=t).epsilon(1e-5)
+    ...     sgd_strongly_convex(**settings, contraction=0.8, n_steps=t).epsilon(1e-5)
     ...     for t in (1000, 10**6)
     ... ]
     >>> paid[0] == paid[1]
     True
     """
     check_batch(batch_size, n)
-    _check_steps(steps)
+    _check_steps(n_steps)
     c = contraction_of(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
@@ -102,12 +102,12 @@ def sgd_strongly_convex(
     rate, wide = batch_size / n, 2 * math.sqrt(2) * moved
 
     def start(last: int) -> float:
-        return wide * (c ** (last + 1) - c**steps) / (1 - c)
+        return wide * (c ** (last + 1) - c**n_steps) / (1 - c)
 
     def approximate(last: int) -> float:
         return start(last) ** 2 + _limit(wide, rate) + last * _limit(2 * moved, rate)
 
-    last = _last_steps(approximate, steps, tau)
+    last = _last_steps(approximate, n_steps, tau)
     sampled = [(wide, 1), (2 * moved, last)]
     theorem = f"Theorem 4.9 (τ = t - {last})"
     return _state(sampled, start(last), rate, theorem, contracting(c), NO_JUMPS, LAST_ONLY)
@@ -119,7 +119,7 @@ def sgd_convex(
     n: int,
     batch_size: int,
     sigma: float,
-    steps: int,
+    n_steps: int,
     diameter: float,
     step_size: float,
     smoothness: float,
@@ -132,7 +132,7 @@ def sgd_convex(
 
     Parameters
     ----------
-    sensitivity, n, batch_size, sigma, steps, diameter, step_size, smoothness
+    sensitivity, n, batch_size, sigma, n_steps, diameter, step_size, smoothness
         As :mod:`rashomon_explorer.theory.theorems` says.
     tau : int, optional
         τ; by default the best found.
@@ -141,12 +141,12 @@ def sgd_convex(
     --------
     >>> settings = {"sensitivity": 2.0, "n": 1000, "batch_size": 10, "sigma": 0.8}
     >>> domain = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
-    >>> paid = [sgd_convex(**settings, **domain, steps=t).epsilon(1e-5) for t in (10**4, 10**6)]
+    >>> paid = [sgd_convex(**settings, **domain, n_steps=t).epsilon(1e-5) for t in (10**4, 10**6)]
     >>> paid[0] == paid[1]
     True
     """
     check_batch(batch_size, n)
-    check_count(steps=steps)
+    check_count(n_steps=n_steps)
     check_positive(diameter=diameter)
     check_convex_step(step_size=step_size, smoothness=smoothness)
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
@@ -158,7 +158,7 @@ def sgd_convex(
     def approximate(last: int) -> float:
         return start(last) ** 2 + last * _limit(wide, rate)
 
-    last = _last_steps(approximate, steps, tau, least_tau=0)
+    last = _last_steps(approximate, n_steps, tau, least_tau=0)
     theorem = f"Theorem 4.10 (τ = t - {last})"
     return _state([(wide, last)], start(last), rate, theorem, PROJECTED, NO_JUMPS, LAST_ONLY)
 
@@ -176,21 +176,21 @@ def _state(
     return replace(guarantee, notion="tradeoff", curve=compose_tradeoffs(parts))
 
 
-def _check_steps(steps: int) -> None:
-    check_count(steps=steps)
-    if steps < 2:
-        raise ValueError("steps must be at least 2: one step is sgd_composition's")
+def _check_steps(n_steps: int) -> None:
+    check_count(n_steps=n_steps)
+    if n_steps < 2:
+        raise ValueError("n_steps must be at least 2: one step is sgd_composition's")
 
 
 def _last_steps(
-    square: Callable[[int], float], steps: int, tau: int | None, *, least_tau: int = 1
+    square: Callable[[int], float], n_steps: int, tau: int | None, *, least_tau: int = 1
 ) -> int:
     """T − τ, as asked for or where the square of μ is about least."""
-    most = steps - least_tau
+    most = n_steps - least_tau
     if tau is not None:
-        if not (least_tau <= tau < steps and tau == int(tau)):
-            raise ValueError(f"tau must be from {least_tau} to steps - 1, got {tau!r}")
-        return steps - int(tau)
+        if not (least_tau <= tau < n_steps and tau == int(tau)):
+            raise ValueError(f"tau must be from {least_tau} to n_steps - 1, got {tau!r}")
+        return n_steps - int(tau)
     low, high = 1, most
     while high - low > 2:  # the square falls, then rises
         third = (high - low) // 3

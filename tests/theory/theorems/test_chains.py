@@ -32,7 +32,7 @@ def test_linear_chains_attain_theorem_4_2(c, steps, ratio):
     powers = c ** np.arange(steps)
     exact = ratio * powers.sum() / math.sqrt((powers**2).sum())
     claimed = gd_strongly_convex(
-        sensitivity=ratio * 10 * 0.3, n=10, sigma=0.3, steps=steps, contraction=c
+        sensitivity=ratio * 10 * 0.3, n=10, sigma=0.3, n_steps=steps, contraction=c
     )
     assert claimed.mu == pytest.approx(exact, rel=1e-9)
 
@@ -104,7 +104,7 @@ def test_projected_chains_keep_theorem_4_3(steps):
         laws(lambda _, s=s: [(1.0, s * eta * sensitivity / 2)], eta * sigma, radius, steps)
         for s in (1, -1)
     ]
-    settings = {"n": 1, "sigma": sigma, "steps": steps, "step_size": eta, "smoothness": 1.0}
+    settings = {"n": 1, "sigma": sigma, "n_steps": steps, "step_size": eta, "smoothness": 1.0}
     claimed = gd_convex(**settings, sensitivity=sensitivity, diameter=2 * radius)
     assert worst(*pair, claimed) <= 1e-9
     half = gd_convex(**settings, sensitivity=sensitivity / 2, diameter=radius / 4)
@@ -137,7 +137,7 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
     """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
     radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8
     rates = (0.25, 0.75)
-    settings = {"n": 4, "batch_size": 1, "steps": steps, "sensitivity": sensitivity}
+    settings = {"n": 4, "batch_size": 1, "n_steps": steps, "sensitivity": sensitivity}
     for factor in (c, 1.0):
         pair = [
             laws(

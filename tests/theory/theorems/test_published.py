@@ -43,9 +43,9 @@ def test_the_renyi_bound_is_never_below_the_sharper_one(contraction, batches, ep
 
 
 CALLS = {
-    "gd_composition": ({**STEP, "n": 50, "steps": 30}, "4.1"),
-    "gd_strongly_convex": ({**STEP, "n": 50, "steps": 30, "contraction": 0.9}, "4.2"),
-    "gd_convex": ({**STEP, **DOMAIN, "n": 50, "steps": 300}, "4.3"),
+    "gd_composition": ({**STEP, "n": 50, "n_steps": 30}, "4.1"),
+    "gd_strongly_convex": ({**STEP, "n": 50, "n_steps": 30, "contraction": 0.9}, "4.2"),
+    "gd_convex": ({**STEP, **DOMAIN, "n": 50, "n_steps": 300}, "4.3"),
     "cyclic_composition": ({**STEP, "batch_size": 5, "epochs": 30}, "4.4"),
     "cyclic_strongly_convex": (
         {**STEP, "batch_size": 5, "batches_per_epoch": 10, "epochs": 30, "contraction": 0.9},
@@ -55,12 +55,12 @@ CALLS = {
         {**STEP, **DOMAIN, "batch_size": 5, "batches_per_epoch": 10, "epochs": 30},
         "4.6",
     ),
-    "sgd_composition": ({**STEP, "n": 200, "batch_size": 5, "steps": 30}, "4.8"),
+    "sgd_composition": ({**STEP, "n": 200, "batch_size": 5, "n_steps": 30}, "4.8"),
     "sgd_strongly_convex": (
-        {**STEP, "n": 200, "batch_size": 5, "steps": 30, "contraction": 0.5},
+        {**STEP, "n": 200, "batch_size": 5, "n_steps": 30, "contraction": 0.5},
         "4.9",
     ),
-    "sgd_convex": ({**STEP, **DOMAIN, "n": 200, "batch_size": 5, "steps": 300}, "4.10"),
+    "sgd_convex": ({**STEP, **DOMAIN, "n": 200, "batch_size": 5, "n_steps": 300}, "4.10"),
     "lmc": ({"sensitivity": 0.5, "ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}, "5.1"),
     "exponential_mechanism_strongly_convex": ({"sensitivity": 0.5, "ridge": 4.0}, "5.2"),
     "exponential_mechanism_convex": ({"lipschitz": 0.5, "diameter": 2.0}, "5.4"),
@@ -107,7 +107,7 @@ def test_formulas_as_printed(c, epochs, batches, sensitivity):
     printed = ratio * math.sqrt(1 + weight * (1 - power) / (1 + power))
     assert strong.mu == pytest.approx(printed, rel=1e-9)
     full = theory.gd_strongly_convex(
-        sensitivity=sensitivity, n=5, sigma=0.5, contraction=c, steps=epochs
+        sensitivity=sensitivity, n=5, sigma=0.5, contraction=c, n_steps=epochs
     )
     bound = math.sqrt((1 - c**epochs) / (1 + c**epochs) * (1 + c) / (1 - c))
     assert full.mu == pytest.approx(ratio * bound, rel=1e-9)
@@ -117,7 +117,7 @@ def test_formulas_as_printed(c, epochs, batches, sensitivity):
 def test_theorem_4_3_is_what_the_path_certificate_proves_but_rounded(sensitivity, n, diameter):
     steps = 10 * math.ceil(diameter * n / (0.5 * sensitivity)) + 10  # so that 4.1 is no match
     domain = {"diameter": diameter, "step_size": 0.5, "smoothness": 4.0}
-    printed = theory.gd_convex(sensitivity=sensitivity, n=n, sigma=0.5, steps=steps, **domain)
+    printed = theory.gd_convex(sensitivity=sensitivity, n=n, sigma=0.5, n_steps=steps, **domain)
     shift = sensitivity / (n * 0.5)
     sharp = last_iterate_guarantee(
         beta=1.0,
@@ -136,7 +136,9 @@ def test_langevin_is_gradient_descent_with_one_row():
     limit = theory.lmc(sensitivity=0.5, **energy)
     sigma = math.sqrt(2 / 0.5)
     for steps in (1, 10, 10_000):
-        finite = theory.gd_strongly_convex(sensitivity=0.5, n=1, sigma=sigma, steps=steps, **energy)
+        finite = theory.gd_strongly_convex(
+            sensitivity=0.5, n=1, sigma=sigma, n_steps=steps, **energy
+        )
         assert finite.mu <= limit.mu * (1 + 1e-12)
     assert finite.mu == pytest.approx(limit.mu)
 
@@ -155,16 +157,16 @@ def test_small_steps_give_the_exponential_mechanism():
 @pytest.mark.parametrize("name", ["sgd_strongly_convex", "sgd_convex"])
 def test_the_searched_tau_is_about_the_best(name):
     settings, _ = CALLS[name]
-    settings = {**settings, "steps": 24}
+    settings = {**settings, "n_steps": 24}
     best = getattr(theory, name)(**settings).epsilon(1e-5)
     others = [getattr(theory, name)(**settings, tau=t).epsilon(1e-5) for t in range(1, 24, 7)]
     assert best <= min(others) * 1.15
 
 
 def test_a_batch_of_all_rows_is_no_sampling():
-    whole = theory.sgd_composition(**STEP, n=50, batch_size=50, steps=30)
+    whole = theory.sgd_composition(**STEP, n=50, batch_size=50, n_steps=30)
     assert whole.curve is None
-    assert whole.mu == pytest.approx(theory.gd_composition(**STEP, n=50, steps=30).mu)
+    assert whole.mu == pytest.approx(theory.gd_composition(**STEP, n=50, n_steps=30).mu)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_a_batch_of_all_rows_is_no_sampling():
         ("gd_composition", {"n": 0}, "n must be a whole number"),
         ("gd_composition", {"sigma": 0.0}, "sigma must be finite and > 0"),
         ("gd_composition", {"sensitivity": math.nan}, "sensitivity must be finite"),
-        ("gd_composition", {"steps": 1.5}, "steps must be a whole number"),
+        ("gd_composition", {"n_steps": 1.5}, "n_steps must be a whole number"),
         ("gd_strongly_convex", {"contraction": 1.0}, r"contraction must be in \[0, 1\)"),
         ("gd_strongly_convex", {"contraction": None}, "give contraction, or all of"),
         ("gd_strongly_convex", {"ridge": 1.0}, "not both"),
@@ -188,14 +190,14 @@ def test_a_batch_of_all_rows_is_no_sampling():
             "ridge must be at most smoothness",
         ),
         ("gd_convex", {"step_size": 0.6}, r"step_size must be at most 2/smoothness = 0\.5"),
-        ("gd_convex", {"steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
+        ("gd_convex", {"n_steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
         ("gd_convex", {"diameter": math.inf}, "diameter must be finite"),
         ("cyclic_convex", {"epochs": 4}, "epochs must be at least"),
         ("cyclic_strongly_convex", {"batches_per_epoch": 0}, "batches_per_epoch must be"),
         ("sgd_composition", {"batch_size": 201}, "batch_size must be at most n = 200"),
-        ("sgd_strongly_convex", {"steps": 1}, "steps must be at least 2"),
-        ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to steps - 1"),
-        ("sgd_convex", {"tau": 300}, "tau must be from 0 to steps - 1"),
+        ("sgd_strongly_convex", {"n_steps": 1}, "n_steps must be at least 2"),
+        ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to n_steps - 1"),
+        ("sgd_convex", {"tau": 300}, "tau must be from 0 to n_steps - 1"),
         ("lmc", {"step_size": 0.6}, r"2/\(smoothness \+ ridge\) = 0\.5"),
         ("exponential_mechanism_convex", {"step_size": 0.1}, "smoothness must be given"),
         ("exponential_mechanism_convex", {"lipschitz": -1.0}, "lipschitz must be finite"),
