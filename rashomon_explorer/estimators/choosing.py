@@ -39,6 +39,12 @@ class Way:
         return SAMPLERS[self.sampler].traits.may_give_up
 
     @property
+    def around_the_set(self) -> bool:
+        """Whether its draws lie around a model that is promised to be in the set, on average."""
+        centre = self.offer.plan.centre_excess
+        return centre is not None and centre <= self.offer.plan.psi
+
+    @property
     def hopeless(self) -> str:
         """Why its draws are not to be expected, tried on simulated rows; empty where they are."""
         return foretold(self.offer.plan) if self.may_give_up else ""
@@ -50,8 +56,9 @@ def chosen(**asked: Any) -> Plan:
 
     One draw, or ψ = 0, asks for one good model: the way of least promised excess. Several draws
     ask for the set: the way that is uniform on it, if at least half of its draws are promised to
-    lie in it; else the way of most promised hits; else, where no way promises a fifth, that of
-    least promised excess. Draws that may not come are chosen only if they do on simulated rows,
+    lie in it; else the way of most promised hits; else, where no way promises a fifth, one whose
+    draws lie around a model that is promised to be in the set; else that of least promised excess.
+    Draws that may not come are chosen only if they do on simulated rows,
     and of two ways that promise the same, the one that always answers.
 
     Parameters
@@ -125,13 +132,15 @@ def _offer(mechanism: str, request: Request) -> Offer:
 def _rank(way: Way, request: Request) -> tuple[Any, ...]:
     offer = way.offer
     if not offer.applies:
-        return (3,)
+        return (4,)
     if not is_about_one(request):
         if offer.uniform and offer.hit_rate >= _MANY:
             return (0, way.may_give_up, -offer.hit_rate)
         if offer.hit_rate >= WEAK_HIT_RATE:
             return (1, -_shown(offer.hit_rate), way.may_give_up)
-    return (2, _shown(offer.excess), way.may_give_up)
+        if way.around_the_set:
+            return (2, offer.plan.centre_excess)
+    return (3, _shown(offer.excess), way.may_give_up)
 
 
 def _shown(value: float) -> float:
@@ -141,10 +150,15 @@ def _shown(value: float) -> float:
 
 def _why(way: Way, request: Request) -> str:
     offer = way.offer
-    hits = f"{hit_rate_text(offer.hit_rate)} of the draws lie in the set"
-    where = ", uniformly" if offer.uniform else ", crowded near the best model"
-    least = f"the least excess that any way promises, {rounded_up(offer.excess)}"
-    hit = not is_about_one(request) and offer.hit_rate >= WEAK_HIT_RATE
-    sure = "they are to be expected, though rows may be unusual"
-    comes = sure if way.may_give_up else "it always answers"
-    return f"{hits}{where}; {comes}" if hit else f"{least}; {comes}"
+    comes = "they are to be expected, though rows may be unusual"
+    comes = comes if way.may_give_up else "it always answers"
+    if not is_about_one(request) and offer.hit_rate >= WEAK_HIT_RATE:
+        where = "uniformly" if offer.uniform else "crowded near the best model"
+        return f"{hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}; {comes}"
+    if not is_about_one(request) and way.around_the_set:
+        near = rounded_up(offer.plan.centre_excess)
+        return (
+            f"the draws lie around a model whose excess is promised to be at most {near}, within "
+            f"ψ; no share of hits is proved; {comes}"
+        )
+    return f"the least excess that any way promises, {rounded_up(offer.excess)}; {comes}"

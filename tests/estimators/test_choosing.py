@@ -36,10 +36,21 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
     others = [offer for offer in bought.options if offer.applies]
     if draws > 1 and bought.hit_rate_bound >= 0.5 and bought.sampler == "exact":
         return
+    if bought.centre_excess is not None and not bought.hit_rate_bound:
+        assert max(offer.hit_rate for offer in others) < WEAK_HIT_RATE
+        assert bought.centre_excess <= bought.psi
+        return
     if draws > 1 and bought.hit_rate_bound >= WEAK_HIT_RATE:
         assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
     else:
         assert bought.excess_bound <= 1.06 * min(offer.excess for offer in others)
+
+
+def test_many_columns_are_answered_around_a_private_centre() -> None:
+    bought = ask(n=48_842, p=92, n_draws=20, epsilon=1.0, ridge=0.003, radius=8.0)
+    assert bought.sampler == "ellipsoid"
+    assert bought.hit_rate_bound == 0
+    assert "no share of hits is proved" in bought.why
 
 
 def test_one_model_is_asked_of_the_law_without_a_threshold() -> None:
