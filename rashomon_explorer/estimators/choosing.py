@@ -58,8 +58,8 @@ def chosen(**asked: Any) -> Plan:
     ask for the set: the way that is uniform on it, if at least half of its draws are promised to
     lie in it; else the way of most promised hits; else, where no way promises a fifth, one whose
     draws lie around a model that is promised to be in the set; else that of least promised excess.
-    Draws that may not come are chosen only if they do on simulated rows,
-    and of two ways that promise the same, the one that always answers.
+    Draws that may not come are chosen only if they do on simulated rows, and of two ways that
+    promise the same, the one that always answers.
 
     Parameters
     ----------
