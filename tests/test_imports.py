@@ -23,6 +23,7 @@ FLOORS = [
         "leak_memory",
         "users_line",
         "cores",
+        "progress",
         "shapes",
     },
     {"clipping", "carries_leaks"},

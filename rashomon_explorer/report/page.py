@@ -12,6 +12,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.progress import progress
 from rashomon_explorer.report import templating
 from rashomon_explorer.report.blocks import Block, Plot
 from rashomon_explorer.report.figures import json_for_script
@@ -49,7 +50,7 @@ class Page:
         """Make every section and put them together."""
         made: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
-        for section in sections:
+        for section in progress(sections, "report"):
             try:
                 blocks = section.make(material)
             except Skip as error:

@@ -157,6 +157,20 @@ def test_interpolation_is_exact_to_rounding(g: Any, wide: float) -> None:
         assert np.abs(got - expected).max() < 1e-13 * expected.max()
 
 
+@pytest.mark.parametrize(("left", "right"), [(3, 2), (2, 0), (0, 2)])
+def test_sums_over_pairs_are_exact_whichever_side_is_wider(left: int, right: int) -> None:
+    """Also where nodes are many, so that polynomials are products of two."""
+    rng = np.random.default_rng(2)
+    b, a = np.append(rng.normal(size=400), 60.0), rng.normal(size=401) - 30
+    alpha, beta = rng.normal(size=(401, left)), rng.normal(size=(401, right))
+    exact, kernel = softplus(b[:, None] + a), SoftplusKernel.of(b, a)
+    assert SoftplusKernel.nodes(b, a) > 300
+    assert kernel.total(softplus) == pytest.approx(exact.sum(), rel=1e-12)
+    size = np.abs(alpha).T @ exact @ np.abs(beta)
+    expected = alpha.T @ exact @ beta
+    assert (np.abs(kernel.between(softplus, alpha, beta) - expected) <= 1e-12 * size).all()
+
+
 def test_a_third_of_the_nodes_is_not_enough() -> None:
     """Negative control: the degree is needed, not generous by accident."""
     from rashomon_explorer.measures.reliance import softplus_kernel

@@ -27,7 +27,9 @@ from rashomon_explorer.measures import (
     exact_score_ranges,
     relative_psi,
 )
+from rashomon_explorer.measures.ranges.model_step import furthest_of_model
 from rashomon_explorer.measures.ranges.reach import least_tilted_norm
+from rashomon_explorer.measures.ranges.search import _axes
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import HitAndRunSampler
 from rashomon_explorer.target import GibbsTarget
@@ -72,6 +74,21 @@ def edge_of_set(problem, psi, angles=1001):
         inside = (problem.value(theta) <= best.value + psi) & problem.domain.contains(theta)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return best.theta[:, None] + low * ray
+
+
+@pytest.mark.parametrize("radius", [np.inf, 2.0])
+def test_the_step_in_shared_axes_is_the_step_by_each_inverse(radius):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    metric = _axes(root @ root.T, 0.0)
+    direction, theta, gradient = rng.normal(size=(3, 5, 7)) * [[[1]], [[0.2]], [[0.1]]]
+    room, stiff = rng.uniform(0.1, 3.0, 7), rng.uniform(1.0, 4.0, 7)
+    shared = metric.furthest(direction, theta, gradient, room, stiff, radius)
+    inverse = np.linalg.inv(root @ root.T) / stiff[:, None, None]
+    each = furthest_of_model(direction, theta, gradient, room, inverse, radius)
+    np.testing.assert_allclose(shared, each, rtol=1e-6, atol=1e-8)
+    if np.isfinite(radius):
+        assert (np.linalg.norm(shared, axis=0) > radius * (1 - 1e-9)).any()
 
 
 def widths(table):

@@ -16,6 +16,7 @@ from rashomon_explorer.measures.ranges.reach import BallReach, Reach
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.measures.ranges.tilted import furthest_on
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 from rashomon_explorer.validation import check_positive
 
 _WIDE = 1e-3
@@ -76,7 +77,7 @@ def _on_domain(
     open_ = outer - inner > tolerance * np.abs(outer)
     if decided is not None:
         open_ &= ~decided(np.arange(len(inner)), inner, outer)
-    for column in np.flatnonzero(open_):
+    for column in progress(np.flatnonzero(open_), "exact ranges"):
         direction = directions[:, column]
         enough = _enough(int(column), tolerance, decided)
         bound = float(outer[column])
@@ -109,7 +110,7 @@ def _by_cuts(
     pool = CutPool()
     found = [
         furthest_by_cuts(domain, among, direction, _enough(column, tolerance, decided), pool)
-        for column, direction in enumerate(directions.T)
+        for column, direction in progress(list(enumerate(directions.T)), "exact ranges")
     ]
     points = among.verified(np.column_stack([point for _, point in found]))
     outer = np.array([outer for outer, _ in found])

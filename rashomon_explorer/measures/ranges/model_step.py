@@ -1,5 +1,7 @@
 """Furthest points of a quadratic model's level set, inside a ball."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
@@ -43,6 +45,42 @@ def furthest_of_model(
     return point
 
 
+@dataclass(frozen=True)
+class SharedMetric:
+    """One B for all columns, times a number of each: by its axes a step costs O(p²) a column."""
+
+    curvature: FloatArray  # (p,): > 0
+    vectors: FloatArray  # (p, p)
+
+    @property
+    def inverse(self) -> FloatArray:
+        """B⁻¹ (p, p)."""
+        return np.asarray((self.vectors / self.curvature) @ self.vectors.T)
+
+    def furthest(
+        self,
+        direction: FloatArray,
+        theta: FloatArray,
+        gradient: FloatArray,
+        room: FloatArray,
+        stiff: FloatArray,
+        radius: float,
+    ) -> FloatArray:
+        """Furthest points of models with B times ``stiff`` (K,), see :func:`furthest_of_model`."""
+        a, g, start = (self.vectors.T @ one for one in (direction, gradient, theta))
+        own = self.curvature[:, None] * stiff
+        square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
+        centre, along = start - g / own, a / own
+        length = np.maximum((a * along).sum(axis=0), 1e-300)
+        point = centre + along * np.sqrt(square / length)
+        out = np.flatnonzero(np.linalg.norm(point, axis=0) > radius)
+        if len(out):
+            room = square[out] / 2
+            x = _in_axes(a[:, out].T, centre[:, out].T, own[:, out].T, room, radius)
+            point[:, out] = x.T
+        return np.asarray(self.vectors @ point)
+
+
 def _on_sphere(
     direction: FloatArray, centre: FloatArray, room: FloatArray, inverse: FloatArray, radius: float
 ) -> FloatArray:
@@ -55,6 +93,13 @@ def _on_sphere(
     stiff = 1 / np.maximum(softness, softness[:, -1:] * 1e-15)
     a = np.einsum("kij,ik->kj", vectors, direction)
     c = np.einsum("kij,ik->kj", vectors, centre)
+    return np.asarray(np.einsum("kij,kj->ik", vectors, _in_axes(a, c, stiff, room, radius)))
+
+
+def _in_axes(
+    a: FloatArray, c: FloatArray, stiff: FloatArray, room: FloatArray, radius: float
+) -> FloatArray:
+    """Furthest points (K, p) where B is diagonal: ``a``, ``c`` and ``stiff`` are (K, p)."""
     scale = np.sqrt(2 * np.maximum(room, 1e-300) / np.maximum((a * a / stiff).sum(1), 1e-300))
     low, high = np.log(scale) - 12, np.log(scale) + 25
     for _ in range(_MOST_STEPS):
@@ -64,8 +109,7 @@ def _on_sphere(
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         if (high - low < _CLOSE * np.maximum(1.0, np.abs(low))).all():
             break
-    x = _best_of_ball(stiff, stiff * c + np.exp(low)[:, None] * a, radius)
-    return np.asarray(np.einsum("kij,kj->ik", vectors, x))
+    return _best_of_ball(stiff, stiff * c + np.exp(low)[:, None] * a, radius)
 
 
 def _best_of_ball(stiff: FloatArray, pull: FloatArray, radius: float) -> FloatArray:

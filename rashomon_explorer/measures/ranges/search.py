@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.ranges.level_set import LevelSet
-from rashomon_explorer.measures.ranges.model_step import furthest_of_model
+from rashomon_explorer.measures.ranges.model_step import SharedMetric, furthest_of_model
+from rashomon_explorer.progress import progress
 
 Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
 
 _MOST_ROUNDS = 60
+_SHARED_ROUNDS = 12  # with one metric for all: what it does not close learns metrics of its own
 _EVERY = 6  # rounds after which a column that still searches gets its own Hessian
 _BLOCK_CELLS = 2**22  # numbers in a block's inverse Hessians: 32 MiB
 _FLAT = 1e-12
@@ -40,103 +43,163 @@ def furthest(
 
     Each round evaluates the loss and its gradient once for all columns that still search, and
     moves each to the furthest point of its quadratic model's level set (Auslender, Shefi and
-    Teboulle, SIAM J. Optim. 2010, with a metric learnt by BFGS updates that starts from the
-    Hessian at θ*). A model that promised too much is made stiffer, until the step climbs.
+    Teboulle, SIAM J. Optim. 2010). The metric is the Hessian at θ*, whose axes serve all
+    columns; those that it does not close start again with one of their own, which BFGS updates
+    change. A model that promised too much is made stiffer, until the step climbs.
 
     The bracket is wider than the tolerance, a share of the outer extent, where the search ended
     without success. ``decided`` takes columns, their inner and outer ends, and says which need no
     more search.
     """
-    p, count = directions.shape
-    soft = _inverse(among.objective.hessian(among.centre), _least_curvature(among))
-    size = max(16, _BLOCK_CELLS // p**2)
-    parts = []
-    for low in range(0, count, size):
-        block = np.arange(low, min(low + size, count))
-        search = _Search(among, directions[:, block], soft)
-        parts.append(search.run(tolerance, block, decided))
-    if not parts:
-        return Extents(np.empty(0), np.empty(0), np.empty((p, 0)))
-    return Extents(
-        np.concatenate([part.inner for part in parts]),
-        np.concatenate([part.outer for part in parts]),
-        np.hstack([part.points for part in parts]),
-    )
+    least = _least_curvature(among)
+    metric = _axes(among.objective.hessian(among.centre), least)
+    search = _Search(among, directions)
+    wide = search.run(_Shared(metric), _SHARED_ROUNDS, tolerance, decided)
+    size = max(16, _BLOCK_CELLS // len(directions) ** 2)
+    for low in progress(range(0, len(wide), size), "exact ranges"):
+        block = wide[low : low + size]
+        # From θ* again: where one metric for all does not do it may have led far astray.
+        again = _Search(among, directions[:, block])
+        again.run(_Own(metric, least, len(block)), _MOST_ROUNDS, tolerance, _only(decided, block))
+        search.take(block, again)
+    search.verify()
+    return Extents(search.inner, search.outer, search.points)
+
+
+def _only(decided: Decide | None, block: NDArray[np.intp]) -> Decide | None:
+    if decided is None:
+        return None
+    return lambda places, inner, outer: decided(block[places], inner, outer)
+
+
+class _Metric(Protocol):
+    """Quadratic models of the loss, one for each column that searches."""
+
+    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
+        """Propose the furthest points of the models' level sets."""
+        ...
+
+    def learn(
+        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
+    ) -> None:
+        """Take in the gradients (p, K) at the places proposed."""
+        ...
+
+
+class _Shared:
+    """The Hessian at θ* for all columns; nothing is learnt."""
+
+    def __init__(self, metric: SharedMetric) -> None:
+        self._metric = metric
+
+    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
+        stiff, radius = search.stiff[active], search.among.reach.radius
+        return self._metric.furthest(*search.seen(active), room, stiff, radius)
+
+    def learn(
+        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
+    ) -> None:
+        pass
+
+
+class _Own:
+    """An inverse Hessian for each column of a block, learnt by BFGS updates."""
+
+    def __init__(self, start: SharedMetric, least: float, count: int) -> None:
+        self._least, self._rounds = least, 0
+        self._inverse = np.repeat(start.inverse[None], count, axis=0)
+
+    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
+        self._rounds += 1
+        if self._rounds % _EVERY == 0:
+            for column in active:
+                hessian = search.among.objective.hessian(search.theta[:, column])
+                self._inverse[column] = _axes(hessian, self._least).inverse
+        inverse = self._inverse[active] / search.stiff[active][:, None, None]
+        direction, theta, gradient = search.seen(active)
+        radius = search.among.reach.radius
+        return furthest_of_model(direction, theta, gradient, room, inverse, radius)
+
+    def learn(
+        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
+    ) -> None:
+        """BFGS update of the inverse Hessians by the change of gradient along the step."""
+        _, before, slope = search.seen(active)
+        s, y = (theta - before).T, (gradient - slope).T
+        curved = (s * y).sum(axis=1)
+        size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
+        fit = np.flatnonzero(curved > 1e-10 * size)
+        s, y, rate = s[fit], y[fit], 1 / curved[fit]
+        places = active[fit]
+        inverse = self._inverse[places]
+        soft = (inverse @ y[:, :, None])[:, :, 0]
+        weight = rate * (1 + rate * (y * soft).sum(axis=1))
+        cross = (rate[:, None] * soft)[:, :, None] * s[:, None, :]
+        inverse += weight[:, None, None] * s[:, :, None] * s[:, None, :]
+        inverse -= cross + cross.swapaxes(1, 2)
+        self._inverse[places] = inverse
 
 
 class _Search:
-    """One block of columns."""
+    """Where each column's search stands, and what is known of it."""
 
-    def __init__(self, among: LevelSet, directions: FloatArray, soft: FloatArray) -> None:
+    def __init__(self, among: LevelSet, directions: FloatArray) -> None:
         count = directions.shape[1]
-        self._among, self._directions = among, directions
-        self._theta = np.repeat(among.centre[:, None], count, axis=1)
+        self.among, self._directions = among, directions
+        self.theta = np.repeat(among.centre[:, None], count, axis=1)
         self._value = np.full(count, among.base)
         _, gradient = among.objective.value_and_gradient(among.centre[:, None])
         self._gradient = np.repeat(gradient, count, axis=1)
-        self._least = _least_curvature(among)
-        self._inverse = np.repeat(soft[None], count, axis=0)
-        self._stiff = np.ones(count)
+        self.stiff = np.ones(count)
         self.inner = np.zeros(count)
         self.outer = np.full(count, np.inf)
-        self.points = self._theta.copy()
-        self._observe(np.arange(count), self._theta, self._value, self._gradient)
+        self.points = self.theta.copy()
+        self._observe(np.arange(count), self.theta, self._value, self._gradient)
 
-    def run(self, tolerance: float, names: NDArray[np.intp], decided: Decide | None) -> Extents:
-        active = self._open(np.arange(len(names)), tolerance, names, decided)
-        for round_ in range(1, _MOST_ROUNDS + 1):
+    def seen(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Directions, the places where columns stand, and the gradients there, each (p, K)."""
+        return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
+
+    def run(
+        self, metric: _Metric, rounds: int, tolerance: float, decided: Decide | None
+    ) -> NDArray[np.intp]:
+        """Search, and return the columns that are still open."""
+        active = self._open(np.arange(len(self.inner)), tolerance, decided)
+        for _ in range(rounds):
             if not len(active):
                 break
-            if round_ % _EVERY == 0:
-                self._refresh(active)
-            self._advance(active)
-            active = self._open(active, tolerance, names, decided)
-        self._verify()
-        return Extents(self.inner, self.outer, self.points)
+            self._advance(metric, active)
+            active = self._open(active, tolerance, decided)
+        return active
 
     def _open(
-        self,
-        active: NDArray[np.intp],
-        tolerance: float,
-        names: NDArray[np.intp],
-        decided: Decide | None,
+        self, active: NDArray[np.intp], tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
         inner, outer = self.inner[active], self.outer[active]
         done = outer - inner <= tolerance * np.abs(outer)
         if decided is not None:
-            done |= decided(names[active], inner, outer)
+            done |= decided(active, inner, outer)
         return active[~done]
 
-    def _advance(self, active: NDArray[np.intp]) -> None:
-        theta = self._candidate(active)
-        value, gradient = self._among.objective.value_and_gradient(theta)
+    def _advance(self, metric: _Metric, active: NDArray[np.intp]) -> None:
+        theta = metric.furthest(active, self, self.among.level - self._value[active])
+        value, gradient = self.among.objective.value_and_gradient(theta)
         before = self.outer[active] - self.inner[active]
-        self._learn(active, theta, gradient)
+        metric.learn(active, self, theta, gradient)
         climbed = self._observe(active, theta, value, gradient)
         better = climbed | (self.outer[active] - self.inner[active] < 0.9 * before)
         kept = active[better]
-        self._theta[:, kept] = theta[:, better]
+        self.theta[:, kept] = theta[:, better]
         self._value[kept] = value[better]
         self._gradient[:, kept] = gradient[:, better]
         factor = np.where(better, _SOFTER, _STIFFER)
-        self._stiff[active] = np.maximum(1.0, self._stiff[active] * factor)
-
-    def _candidate(self, active: NDArray[np.intp]) -> FloatArray:
-        stiff = self._stiff[active]
-        return furthest_of_model(
-            self._directions[:, active],
-            self._theta[:, active],
-            self._gradient[:, active],
-            self._among.level - self._value[active],
-            self._inverse[active] / stiff[:, None, None],
-            self._among.reach.radius,
-        )
+        self.stiff[active] = np.maximum(1.0, self.stiff[active] * factor)
 
     def _observe(
         self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> Mask:
         """Tighten both ends by what was seen at ``theta``; says which inner ends moved."""
-        among, a = self._among, self._directions[:, active]
+        among, a = self.among, self._directions[:, active]
         step = theta - among.centre[:, None]
         outer = among.outer(a, step, value, gradient)
         self.outer[active] = np.minimum(self.outer[active], outer)
@@ -148,40 +211,25 @@ class _Search:
         self.points[:, moved] = among.centre[:, None] + step[:, climbed]
         return np.asarray(climbed)
 
-    def _learn(self, active: NDArray[np.intp], theta: FloatArray, gradient: FloatArray) -> None:
-        """BFGS update of the inverse Hessians by the change of gradient along the step."""
-        s = (theta - self._theta[:, active]).T
-        y = (gradient - self._gradient[:, active]).T
-        curved = (s * y).sum(axis=1)
-        size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
-        fit = np.flatnonzero(curved > 1e-10 * size)
-        s, y, rate = s[fit], y[fit], 1 / curved[fit]
-        inverse = self._inverse[active[fit]]
-        soft = (inverse @ y[:, :, None])[:, :, 0]
-        weight = rate * (1 + rate * (y * soft).sum(axis=1))
-        cross = (rate[:, None] * soft)[:, :, None] * s[:, None, :]
-        inverse += weight[:, None, None] * s[:, :, None] * s[:, None, :]
-        inverse -= cross + cross.swapaxes(1, 2)
-        self._inverse[active[fit]] = inverse
+    def take(self, block: NDArray[np.intp], other: "_Search") -> None:
+        """Take in what another search found of some columns."""
+        self.outer[block] = np.minimum(self.outer[block], other.outer)
+        better = other.inner > self.inner[block]
+        self.inner[block[better]] = other.inner[better]
+        self.points[:, block[better]] = other.points[:, better]
 
-    def _refresh(self, active: NDArray[np.intp]) -> None:
-        for column in active:
-            hessian = self._among.objective.hessian(self._theta[:, column])
-            self._inverse[column] = _inverse(hessian, self._least)
-
-    def _verify(self) -> None:
+    def verify(self) -> None:
         """Look at the loss of every inner point, and bring home what rounding left outside."""
-        among = self._among
-        self.points = among.verified(self.points)
-        step = self.points - among.centre[:, None]
+        self.points = self.among.verified(self.points)
+        step = self.points - self.among.centre[:, None]
         self.inner = np.einsum("ij,ij->j", self._directions, step)
 
 
-def _inverse(hessian: FloatArray, least: float) -> FloatArray:
-    """Inverse (p, p), with directions flatter than ``least`` as soft as that."""
+def _axes(hessian: FloatArray, least: float) -> SharedMetric:
+    """Metric of a Hessian, with directions flatter than ``least`` as soft as that."""
     curvature, vectors = np.linalg.eigh(hessian)
     floor = max(_FLAT * float(curvature[-1]), least)
-    return np.asarray((vectors / np.maximum(curvature, floor)) @ vectors.T)
+    return SharedMetric(np.maximum(curvature, floor), vectors)
 
 
 def _least_curvature(among: LevelSet) -> float:

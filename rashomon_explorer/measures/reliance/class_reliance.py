@@ -17,6 +17,7 @@ from rashomon_explorer.measures.reliance.model_reliance import FORMS, Form, reli
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.square_class import SquareClass
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 from rashomon_explorer.validation import check_positive
 
 _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
@@ -107,7 +108,12 @@ def model_class_reliance(
     groups = feature_groups(features, _names(problem, feature_names), own_groups)
     best = reliance_table(problem_task(problem, problem.minimum.theta[None]), groups, form)
     with one_blas_thread():
-        ranges = {name: _range(problem, psi, columns, form) for name, columns in groups.items()}
+        make, first = _CLASSES[problem.loss.name], next(iter(groups.values()))
+        models = make(problem, psi, first, ratio=form == "ratio")
+        ranges = {
+            name: _range(models.on(columns), form)
+            for name, columns in progress(groups.items(), "class reliance")
+        }
     table = pd.DataFrame(ranges).T.rename_axis(index="feature")
     table.insert(2, "best", best.iloc[0])
     if draws is None:
@@ -124,8 +130,7 @@ def _names(problem: Problem, given: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _range(problem: Problem, psi: float, columns: Columns, form: str) -> dict[str, float]:
-    models = _CLASSES[problem.loss.name](problem, psi, columns, ratio=form == "ratio")
+def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
     none = 1.0 if form == "ratio" else 0.0
     least, greatest = (_in_form(models.extreme(sign), sign, none) for sign in (-1, 1))
     return {

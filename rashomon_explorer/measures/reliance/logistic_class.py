@@ -1,6 +1,6 @@
 """Certified brackets of model class reliance for logistic loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -53,12 +53,18 @@ class LogisticClass:
     psi: float
     ratio: bool
     switched: SwitchedLogistic  # e_switch
+    around: "_Around"  # every group's
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
-        return cls(problem, psi, ratio, SwitchedLogistic(task.rows, task.targets, columns))
+        switched = SwitchedLogistic(task.rows, task.targets, columns)
+        return cls(problem, psi, ratio, switched, _Around(problem, psi))
+
+    def on(self, columns: Columns) -> "LogisticClass":
+        """Reliance of the same models on other columns."""
+        return replace(self, switched=replace(self.switched, columns=columns))
 
     def extreme(self, sign: int) -> Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
@@ -156,7 +162,7 @@ class LogisticClass:
 
     @cached_property
     def _outer(self) -> Quadratic:
-        return outer_ellipsoid(self.problem, self.psi)
+        return self.around.ellipsoid
 
     def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
         """Certified greatest value: the least over touching points, mixtures and constraints.
@@ -192,10 +198,23 @@ class LogisticClass:
         for centre in (best, (best + theta) / 2, theta):
             loss, slope = self._at(self.problem, centre)
             behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
+            touching = at_best if centre is best else _Touching.of(self, centre, ball)
             for other in (behind, ball):
-                one = _Touching.of(self, centre, other)
+                one = replace(touching, within=other)
                 ways += [one.mixed(at_best, share) for share in _MIXTURES]
         return ways
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The ellipsoid around the good models, which no group of columns moves: found once."""
+
+    problem: Problem
+    psi: float
+
+    @cached_property
+    def ellipsoid(self) -> Quadratic:
+        return outer_ellipsoid(self.problem, self.psi)
 
 
 @dataclass(frozen=True)

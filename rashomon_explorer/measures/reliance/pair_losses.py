@@ -117,8 +117,7 @@ def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     if SoftplusKernel.nodes(b, a) > n / 2:
         scores = (b[None, :, None], a[None, :, None])
         return float(_every_pair(*scores, codes, logistic)[0])
-    ones = np.ones((n, 1))
-    total = float(SoftplusKernel.of(b, a).between(softplus, ones, ones)[0, 0])
+    total = SoftplusKernel.of(b, a).total(softplus)
     total -= float((n * b + a.sum()) @ codes)  # log(1 + e^{−s}) = log(1 + eˢ) − s
     return _off_diagonal(total, logistic((b + a)[:, None], codes))
 

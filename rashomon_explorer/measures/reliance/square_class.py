@@ -1,6 +1,6 @@
 """Exact model class reliance for squared loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class SquareClass:
     problem: Problem  # of squared loss
     level: float  # largest loss of the set
     ratio: bool
+    moments: SquareMoments
     # rise, original: e_switch − e_orig and e_orig
     rise: Quadratic
     original: Quadratic
@@ -61,12 +62,17 @@ class SquareClass:
             problem=problem,
             level=level,
             ratio=ratio,
+            moments=moments,
             rise=moments.rise(columns),
             original=original,
             within=(1 / psi) * (original + ridge),
             ball=Quadratic(eye / problem.domain.radius**2, np.zeros(problem.p), -1.0),
             floor=floor,
         )
+
+    def on(self, columns: Columns) -> "SquareClass":
+        """Reliance of the same models on other columns."""
+        return replace(self, rise=self.moments.rise(columns))
 
     def extreme(self, sign: int) -> Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""

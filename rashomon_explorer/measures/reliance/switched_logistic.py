@@ -1,6 +1,7 @@
 """The switching loss of logistic models as a convex function of the model."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class SwitchedLogistic:
         kernel, scores = self._kernel(theta)
         own = weight(scores)
         moved, rest = self.columns, self._rest
-        stay, move = self.rows[:, rest], self.rows[:, moved]
+        stay, move = self._stay, self._move
         total = np.zeros((self.p, self.p))
         total[np.ix_(rest, rest)] = (stay.T * (kernel.of_left(weight) - own)) @ stay
         total[np.ix_(moved, moved)] = (move.T * (kernel.of_right(weight) - own)) @ move
@@ -68,28 +69,42 @@ class SwitchedLogistic:
         total[np.ix_(rest, moved)], total[np.ix_(moved, rest)] = across, across.T
         return total / self._pairs
 
-    @property
+    @cached_property
     def _rest(self) -> Columns:
         return np.setdiff1d(np.arange(self.p), self.columns)
+
+    @cached_property
+    def _stay(self) -> FloatArray:
+        """What keeps its row (n, p − |S|)."""
+        return np.asfortranarray(self.rows[:, self._rest])
+
+    @cached_property
+    def _move(self) -> FloatArray:
+        """What moves (n, |S|)."""
+        return np.asfortranarray(self.rows[:, self.columns])
+
+    @cached_property
+    def _linear(self) -> FloatArray:
+        """Sum (p,) over pairs of the switched rows of the positive class."""
+        linear = np.zeros(self.p)
+        linear[self._rest] = (self.n - 1) * (self.codes @ self._stay)
+        linear[self.columns] = (self.codes.sum() - self.codes) @ self._move
+        return linear
 
     @property
     def _pairs(self) -> int:
         return self.n * (self.n - 1)
 
     def _kernel(self, theta: FloatArray) -> tuple[SoftplusKernel, FloatArray]:
-        move = self.rows[:, self.columns] @ theta[self.columns]
-        stay = self.rows[:, self._rest] @ theta[self._rest]
+        move = self._move @ theta[self.columns]
+        stay = self._stay @ theta[self._rest]
         return SoftplusKernel.of(stay, move), stay + move
 
     def _one(self, theta: FloatArray) -> tuple[float, FloatArray]:
         kernel, scores = self._kernel(theta)
-        ones, codes = np.ones((self.n, 1)), self.codes
-        linear = np.zeros(self.p)
-        rest, moved = self._rest, self.columns
-        linear[rest] = (self.n - 1) * (codes @ self.rows[:, rest])
-        linear[moved] = (codes.sum() - codes) @ self.rows[:, moved]
-        total = float(kernel.between(softplus, ones, ones)[0, 0]) - float(softplus(scores).sum())
+        total = kernel.total(softplus) - float(softplus(scores).sum())
         gradient, own = np.zeros(self.p), slope(scores)
-        gradient[rest] = (kernel.of_left(slope) - own) @ self.rows[:, rest]
-        gradient[moved] = (kernel.of_right(slope) - own) @ self.rows[:, moved]
-        return (total - float(linear @ theta)) / self._pairs, (gradient - linear) / self._pairs
+        gradient[self._rest] = (kernel.of_left(slope) - own) @ self._stay
+        gradient[self.columns] = (kernel.of_right(slope) - own) @ self._move
+        value = total - float(self._linear @ theta)
+        return value / self._pairs, (gradient - self._linear) / self._pairs

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+from rashomon_explorer.progress import progress
 
 Rows = FloatArray | pd.DataFrame
 Columns = int | str | Sequence[int | str]
@@ -85,7 +86,7 @@ def switching_loss(
         )
     total = 0.0
     step = max(1, _ROWS_AT_ONCE // n)
-    for start in range(0, n, step):
+    for start in progress(range(0, n, step), "switching loss"):
         own = np.arange(start, min(n, start + step))
         mixed = _mixed(rows, np.repeat(own, n), np.tile(np.arange(n), len(own)), moved)
         each = _losses(predict, mixed, np.repeat(targets[own], n), loss).reshape(len(own), n)

@@ -1,0 +1,49 @@
+"""A bar with a time estimate for what takes more than two seconds, where somebody can see it."""
+
+import sys
+from collections.abc import Collection, Iterator
+from typing import TypeVar
+
+_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+def progress(items: Collection[T], what: str) -> Iterator[T]:
+    """Go through items; after two seconds a bar says how many are done and how long the rest takes.
+
+    In a notebook it is a widget, in a terminal a line on stderr; elsewhere, and in calls that end
+    sooner, nothing is written. It goes when the work is done. The environment variable
+    ``TQDM_DISABLE=1`` turns all bars off.
+
+    Parameters
+    ----------
+    items : collection
+        Pieces of work of about the same size.
+    what : str
+        The words before the bar.
+
+    Yields
+    ------
+    The items, in order.
+
+    Examples
+    --------
+    >>> sum(progress([1, 2, 3], "adding"))
+    6
+    """
+    if len(items) < 2 or not _is_seen():
+        yield from items
+        return
+    from tqdm.auto import tqdm  # asks for widgets, which take long to import
+
+    yield from tqdm(items, desc=what, delay=_SECONDS, leave=False)
+
+
+def _is_seen() -> bool:
+    return sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")

@@ -1,0 +1,53 @@
+"""Bars are seen where somebody looks, and only there."""
+
+import io
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from rashomon_explorer import progress as module
+from rashomon_explorer.progress import progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def written(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds: float) -> str:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(module, "_SECONDS", seconds)
+    assert list(progress(range(4), "counting")) == [0, 1, 2, 3]
+    return stream.getvalue()
+
+
+def test_a_terminal_sees_what_is_done_and_how_long_the_rest_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = written(monkeypatch, Terminal(), 0.0)
+    assert "counting" in shown and "/4" in shown
+
+
+@pytest.mark.parametrize(("stream", "seconds"), [(Terminal, 2.0), (io.StringIO, 0.0)])
+def test_quick_work_and_streams_that_nobody_watches_stay_quiet(
+    monkeypatch: pytest.MonkeyPatch, stream: Callable[[], io.StringIO], seconds: float
+) -> None:
+    assert written(monkeypatch, stream(), seconds) == ""
+
+
+def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for shell, expected in ((SimpleNamespace(kernel=None), True), (SimpleNamespace(), False)):
+        ipython = SimpleNamespace(get_ipython=lambda shell=shell: shell)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        assert module._in_notebook() is expected
+
+
+def test_an_error_and_an_early_end_pass_through() -> None:
+    assert next(progress([1, 2], "one of two")) == 1
+    with pytest.raises(ZeroDivisionError):
+        [1 / one for one in progress([1, 0], "dividing")]
