@@ -23,10 +23,6 @@ def progress(items: Collection[T], what: str) -> Iterator[T]:
     what : str
         The words before the bar.
 
-    Yields
-    ------
-    The items, in order.
-
     Examples
     --------
     >>> sum(progress([1, 2, 3], "adding"))
