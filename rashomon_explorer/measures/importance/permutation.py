@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import checked_rows
 from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.validation import check_count
 
@@ -70,7 +71,7 @@ def permutation_importance(
     rng = check_random_state(random_state)
     before = _losses(models, rows, targets)
     rise = np.zeros((models.n_draws, len(groups)))
-    for _ in range(n_repeats):
+    for _ in progress(range(n_repeats), "permutation importance"):
         order = rng.permutation(len(rows))
         for place, columns in enumerate(groups.values()):
             shuffled = rows.copy()

@@ -14,6 +14,7 @@ from rashomon_explorer.measures.features import Columns, Features, feature_group
 from rashomon_explorer.measures.reliance.asked import asked_task
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.quadratic import SquareMoments
+from rashomon_explorer.progress import progress
 
 Form = Literal["difference", "ratio"]
 
@@ -134,7 +135,7 @@ def _rises(
     switched: dict[str, list[FloatArray]] = {name: [] for name in groups}
     for part in _in_parts(task):
         scores = _scores(part, slice(None))
-        for name, columns in groups.items():
+        for name, columns in progress(groups.items(), "reliance"):
             moving = _scores(part, columns)
             switched[name].append(switched_mean(scores - moving, moving, part.targets, part.loss))
     return {name: task.scale * np.concatenate(e) - before for name, e in switched.items()}
