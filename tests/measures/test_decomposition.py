@@ -330,7 +330,7 @@ def fitted():
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.uniform(-0.5, 0.5, (400, 2)), columns=["age", "debt"], index=range(7, 407))
     y = (4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=400) > 0).astype(int)
-    settings = {"psi": 0.05, "epsilon": 40.0, "random_state": 0}
+    settings = {"psi": 0.05, "epsilon": 40.0, "random_state": 0, "sampler": "exact"}
 
     def fit(**changed):
         return RashomonClassifier(**{**settings, "n_draws": 150, **changed}).fit(X, y).rashomon_set_
@@ -368,7 +368,8 @@ def test_a_set_is_split_like_its_arrays(fitted):
 def test_a_regression_has_no_bound_and_grids_split_by_themselves(fitted):
     X, _, fit = fitted
     target = (2 * X["age"]).clip(-1, 1)
-    models = RashomonRegressor(psi=0.05, epsilon=40.0, n_draws=60, random_state=0).fit(X, target)
+    asked = {"psi": 0.05, "epsilon": 40.0, "n_draws": 60, "sampler": "exact"}
+    models = RashomonRegressor(**asked, random_state=0).fit(X, target)
     found = width_or_noise(models.rashomon_set_, X, measure="score_variance")
     assert found.width.value > 0
     with pytest.raises(TypeError, match="labels need a classification set"):
@@ -534,7 +535,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
-    flipped = RashomonClassifier(psi=0.05, epsilon=40.0, random_state=0).fit(
+    flipped = RashomonClassifier(psi=0.05, epsilon=40.0, sampler="exact", random_state=0).fit(
         X, 1 - y.where(X["age"] < 0.4, 0)
     )
     with pytest.raises(ValueError, match="its least is"):

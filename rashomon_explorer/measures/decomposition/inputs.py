@@ -203,11 +203,12 @@ def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool) -> None
     known = n_reference + (int(inside.sum()) if uniform else 0)
     if known >= 2:
         return
-    why = "draws of noisy chains are not proved to be uniform inside"
+    why = "draws of this sampler are not proved to be uniform inside"
     if uniform:
         hits = "none" if known == 0 else "only one"
         why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
     raise ValueError(
         f"{why}, and the set's own width cannot be told from that: pass reference=, draws with "
-        "sampler='hit_and_run' of the same rows and psi, or raise epsilon or psi"
+        "sampler='hit_and_run' of the same rows and psi, draw with sampler='exact', or raise epsilon "
+        "or psi"
     )
