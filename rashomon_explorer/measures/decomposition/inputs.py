@@ -209,6 +209,6 @@ def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool) -> None
         why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
     raise ValueError(
         f"{why}, and the set's own width cannot be told from that: pass reference=, draws with "
-        "sampler='hit_and_run' of the same rows and psi, draw with sampler='exact', or raise epsilon "
-        "or psi"
+        "sampler='hit_and_run' of the same rows and psi, draw with sampler='exact', or raise "
+        "epsilon or psi"
     )
