@@ -19,7 +19,7 @@ def rows() -> Bunch:
 
 @pytest.fixture(scope="session")
 def models(rows):
-    fitted = RashomonClassifier(psi=0.05, epsilon=20.0, n_draws=12, random_state=0)
+    fitted = RashomonClassifier(psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0)
     return fitted.fit(rows.X, rows.y).rashomon_set_
 
 
@@ -27,11 +27,11 @@ def models(rows):
 def several(rows):
     """A set of models that tell three classes apart."""
     y = np.array(["low", "mid", "top"])[np.digitize(rows.target, [-0.5, 0.5])]
-    fitted = RashomonClassifier(psi=0.05, epsilon=40.0, n_draws=12, random_state=0)
+    fitted = RashomonClassifier(psi=0.05, epsilon=40.0, n_draws=12, sampler="exact", random_state=0)
     return Bunch(y=y, models=fitted.fit(rows.X, y).rashomon_set_)
 
 
 @pytest.fixture(scope="session")
 def regression(rows):
-    fitted = RashomonRegressor(psi=0.05, epsilon=20.0, n_draws=12, random_state=0)
+    fitted = RashomonRegressor(psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0)
     return fitted.fit(rows.X, rows.target).rashomon_set_
