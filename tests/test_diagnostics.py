@@ -66,7 +66,9 @@ def models():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (200, 2))
     y = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(int)
-    return RashomonClassifier(psi=0.05, epsilon=20.0, n_draws=12, random_state=0).fit(X, y)
+    return RashomonClassifier(
+        psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0
+    ).fit(X, y)
 
 
 def test_independent_draws_look_mixed():
