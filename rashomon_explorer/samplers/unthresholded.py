@@ -16,9 +16,10 @@ class UnthresholdedSampler(ExactSampler):
 
     Examples
     --------
-    >>> from rashomon_explorer import RashomonClassifier, load_dataset
-    >>> X, y = load_dataset("lending", return_X_y=True)
-    >>> fitted = RashomonClassifier(sampler="unthresholded", epsilon=4.0, n_draws=1).fit(X, y)
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
+    >>> asked = RashomonClassifier(sampler="unthresholded", epsilon=4.0, delta=1e-6, n_draws=1)
+    >>> fitted = asked.fit(X, y)
     >>> fitted.plan_.psi, fitted.plan_.drawn_psi
     (0.02, 0.0)
     """
