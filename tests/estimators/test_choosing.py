@@ -8,8 +8,7 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.estimators import choosing
-from rashomon_explorer.estimators.choosing import chosen
+from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.samplers import SAMPLERS, traits_of
@@ -69,24 +68,22 @@ def test_options_show_what_was_passed_over_and_why() -> None:
 def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choosing, "foretold", lambda planned: "draws did not come.")
-    choosing.chosen.cache_clear()
+    _nothing_comes(monkeypatch)
     bought = ask(epsilon=3.99)
-    choosing.chosen.cache_clear()
+    chosen.cache_clear()
     assert not traits_of(bought.sampler).may_give_up
 
 
 def test_nothing_is_charged_for_ways_that_are_all_hopeless(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(choosing, "foretold", lambda planned: "Draws did not come: use less.")
-    choosing.chosen.cache_clear()
+    _nothing_comes(monkeypatch)
     X, y = _rows()
     ledger = Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*sampler=\"exact\""):
         model.fit(X, y)
-    choosing.chosen.cache_clear()
+    chosen.cache_clear()
     assert ledger.entries() == []
 
 
@@ -123,6 +120,12 @@ def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
     crowded = RashomonClassifier(sampler="unthresholded", psi=0.05, **asked).fit(X, y)
     plain = RashomonClassifier(sampler="exact", psi=0.0, **asked).fit(X, y)
     assert np.array_equal(crowded.rashomon_set_.coef, plain.rashomon_set_.coef)
+
+
+def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "Draws did not come: use less."
+    monkeypatch.setitem(chosen.__wrapped__.__globals__, "foretold", lambda planned: told)
+    chosen.cache_clear()
 
 
 def _rows() -> tuple[FloatArray, Any]:
