@@ -1,15 +1,18 @@
 """Which sampler ``sampler="auto"`` takes: an answer, or a refusal before anything is charged."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.planning import MECHANISMS, Request
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 
@@ -132,3 +135,25 @@ def _rows() -> tuple[FloatArray, Any]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (2_000, 3))
     return X, (X[:, 0] + 0.2 * rng.standard_normal(2_000) > 0).astype(int)
+
+
+def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
+    rows = {"n": 50_000, "p": 4, "loss": "logistic", "ridge": 0.0, **BUDGET, "n_draws": 5}
+    known = SAMPLERS["unthresholded"](patience=200_000, spread=0.5)
+    crowded = MECHANISMS["unthresholded"].plan(Request(psi=0.5, **rows))
+    plain = MECHANISMS["exact"].plan(Request(psi=0.0, **rows))
+    assert known.giving_up(crowded) == known.giving_up(plain)
+    assert known.giving_up(plain) > known.giving_up(replace(plain, psi=0.5))
+
+
+@pytest.mark.parametrize("psi", [0.005, 0.02])
+def test_what_is_promised_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> None:
+    asked = {**LENDING, "psi": psi}
+    bought = MECHANISMS["unthresholded"].plan(Request(**asked, **BUDGET, n_draws=3))
+        Request(**{**LENDING, "psi": psi}, **BUDGET, n_draws=3)
+    )
+    assert bought.hit_rate_bound == pytest.approx(gamma(bought.p).cdf(bought.beta * psi), rel=1e-9)
+    assert bought.at(bought.eta)[1] == pytest.approx(bought.hit_rate_bound)
+    asked = {**LENDING, "psi": psi, "ridge": 0.1}
+    path = MECHANISMS["path_average"].plan(Request(**asked, **BUDGET, n_draws=3))
+    assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
