@@ -150,8 +150,6 @@ def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
 def test_what_is_promised_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> None:
     asked = {**LENDING, "psi": psi}
     bought = MECHANISMS["unthresholded"].plan(Request(**asked, **BUDGET, n_draws=3))
-        Request(**{**LENDING, "psi": psi}, **BUDGET, n_draws=3)
-    )
     assert bought.hit_rate_bound == pytest.approx(gamma(bought.p).cdf(bought.beta * psi), rel=1e-9)
     assert bought.at(bought.eta)[1] == pytest.approx(bought.hit_rate_bound)
     asked = {**LENDING, "psi": psi, "ridge": 0.1}
