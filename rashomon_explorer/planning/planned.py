@@ -1,5 +1,6 @@
 """A plan as a value: what a budget buys."""
 
+import math
 from dataclasses import dataclass, field
 
 from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
@@ -116,6 +117,11 @@ class Plan(Shown):
     def along_path(self) -> bool:
         """Whether a draw is made of a noisy path's states, of which no hit rate is known."""
         return False
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """Whether the draws have a Gibbs law, so that the theorems of exact draws hold of them."""
+        return not self.along_path and not math.isinf(self.beta)
 
     def at(self, eta: float) -> tuple[float, float]:
         """Total ε, and guaranteed hit rate, of as many draws of another bounded range.

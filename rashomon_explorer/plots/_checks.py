@@ -43,7 +43,7 @@ def need_as_drawn(given: object, plot: str) -> None:
         return
     if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
         raise ValueError(f"{plot} needs draws of an estimator: nothing was promised of these")
-    need_temperature(given.plan, plot)
+    need_exact_draws(given.plan, plot)
     if not given.as_drawn:
         raise ValueError(
             f"{plot} sets draws beside what was promised of all of them, and here some were "
@@ -51,12 +51,13 @@ def need_as_drawn(given: object, plot: str) -> None:
         )
 
 
-def need_temperature(planned: Plan, plot: str) -> None:
-    """Raise a ValueError for a plan without a temperature, of which no law follows."""
-    if math.isinf(planned.beta):
+def need_exact_draws(planned: Plan, plot: str) -> None:
+    """Raise a ValueError for a plan of other draws: no theorem of exact draws holds of them."""
+    if not planned.of_exact_draws:
         raise ValueError(
-            f"{plot} shows what is promised of draws at a temperature, and those of an ellipsoid "
-            "have none: explain(plan) says what is promised of them"
+            f"{plot} shows what is promised of exact draws, and this plan is of "
+            f"{planned.sampler or 'others'}: explain(plan) says what is promised of them, and a "
+            "plan for sampler='exact' can be shown"
         )
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.bounds import ExcessLaw, convex_law, quadratic_law
-from rashomon_explorer.plots._checks import need_as_drawn, need_curator, need_temperature
+from rashomon_explorer.plots._checks import need_as_drawn, need_curator, need_exact_draws
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.plots.theme import (
@@ -59,15 +59,15 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     need_as_drawn(models, "plot_bounds")
     promise = promised_law(models.plan)
     excess = np.sort(np.maximum(models.excess, 0.0))
-    end = _end(excess, promise)
+    end = _end(excess, models.plan, promise)
     found = _found(models, promise)
     figure = new_figure("What was measured, beside what is promised", "<br>".join(found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, promise, end)
     if len(excess):
-        _add_marks(figure, "measured", models.hit_rate, float(excess.mean()), promise.psi)
-    _finish(figure, promise, end)
+        _add_marks(figure, "measured", models.hit_rate, float(excess.mean()), models.plan.psi)
+    _finish(figure, models.plan, promise, end)
     return models_band(figure, models)
 
 
@@ -85,20 +85,25 @@ def plot_promise(planned: Plan) -> go.Figure:
         What `plot_bounds` shows without the draws.
     """
     promise = promised_law(planned)
-    end = _end(np.zeros(0), promise)
+    end = _end(np.zeros(0), planned, promise)
     figure = new_figure(
         "What is promised of a draw",
-        f"within ψ {at_least(promise.hit_rate)} · mean excess {at_most(promise.mean)}",
+        f"within ψ {at_least(_hits(planned, promise))} · mean excess {at_most(promise.mean)}",
     )
     _add_laws(figure, planned, promise, end)
-    _finish(figure, promise, end)
+    _finish(figure, planned, promise, end)
     return figure.update_layout(meta={"view": "plan"})
 
 
 def promised_law(planned: Plan) -> ExcessLaw:
     """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
-    need_temperature(planned, "a promised law")
-    return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.psi))
+    need_exact_draws(planned, "a promised law")
+    return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
+
+
+def _hits(planned: Plan, promise: ExcessLaw) -> float:
+    """Promised share of draws within the ψ of the set, which may not be the law's own."""
+    return float(promise.cdf(planned.psi))
 
 
 def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
@@ -118,9 +123,9 @@ def _kept(place: float, share: float) -> str:
     return f"promised: at least {promised}% with excess loss {at_most(place)}"
 
 
-def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
-    _add_marks(figure, "promised", promise.hit_rate, promise.mean, promise.psi)
-    _add_psi(figure, promise.psi, end)
+def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
+    _add_marks(figure, "promised", _hits(planned, promise), promise.mean, planned.psi)
+    _add_psi(figure, planned.psi, end)
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
         yaxis={"title": "draws with at most this", "range": [-0.03, 1.03], "tickformat": ".0%"},
@@ -130,10 +135,11 @@ def _finish(figure: go.Figure, promise: ExcessLaw, end: float) -> None:
 
 def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
     """Say what was found, in lines short enough for a card."""
+    promised = at_least(_hits(models.plan, promise))
     if not models.n_draws:
-        return [f"no draws · promised {at_least(promise.hit_rate)} in the set"]
+        return [f"no draws · promised {promised} in the set"]
     words = [
-        f"in the set {percent(models.hit_rate)}, promised {at_least(promise.hit_rate)}",
+        f"in the set {percent(models.hit_rate)}, promised {promised}",
         f"mean excess {number(float(models.excess.mean()))}, promised {at_most(promise.mean)}",
     ]
     known = traits_of(models.sampler)
@@ -142,10 +148,11 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
     return words
 
 
-def _end(excess: FloatArray, promise: ExcessLaw) -> float:
+def _end(excess: FloatArray, planned: Plan, promise: ExcessLaw) -> float:
     # So far that the promise is nearly kept for all draws, but no farther than the eye needs.
     reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
-    return _HEADROOM * max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
+    far = max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
+    return _HEADROOM * (far if planned.law_psi is None else max(far, planned.psi))
 
 
 def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:

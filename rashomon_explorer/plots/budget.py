@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.plots._checks import need_temperature
+from rashomon_explorer.plots._checks import need_exact_draws
 from rashomon_explorer.plots.text import at_least, number, price, what_is_left
 from rashomon_explorer.plots.theme import (
     BLUE,
@@ -170,7 +170,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     plotly.graph_objects.Figure
         Guaranteed hit rate against the total ε; the plan is the large dot.
     """
-    need_temperature(planned, "plot_plan")
+    need_exact_draws(planned, "plot_plan")
     prices, rates = price_curve(planned, n_points=n_points)
     figure = new_figure(
         "Guaranteed hit rate against the price",

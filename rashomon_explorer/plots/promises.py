@@ -13,7 +13,7 @@ from rashomon_explorer.planning.bounds import (
     population_risk,
     uniform_stability,
 )
-from rashomon_explorer.plots._checks import need_as_drawn, need_temperature
+from rashomon_explorer.plots._checks import need_as_drawn, need_exact_draws
 from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -109,8 +109,9 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     need_as_drawn(given, "promises")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
-    need_temperature(planned, "promises")
-    p, beta, psi = planned.p, planned.beta, planned.psi
+    need_exact_draws(planned, "promises")
+    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+    crowded = "" if planned.law_psi is None else "of the law with the set's ψ, and not of that at 0"
     inside = models.hit_rate if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
     return [
@@ -126,9 +127,10 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
             name="Draws within ψ, the paper's",
             theorem="GTU Theorem D.6",
             sense="≥",
-            bound=hit_probability_from_excess(p=p, beta=beta, psi=psi),
+            bound=_MISSING if crowded else hit_probability_from_excess(p=p, beta=beta, psi=psi),
             measured=inside,
             is_share=True,
+            missing=crowded,
         ),
         Promise(
             name="Mean excess loss",
@@ -166,7 +168,7 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
     )
     if not known.m > 0:
         return [stable, beyond]
-    p, beta, psi = planned.p, planned.beta, planned.psi
+    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     moved = uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
     risk = population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
     return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]

@@ -125,8 +125,9 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     """
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
-    promise = promised_law(given.plan if isinstance(given, RashomonSet) else given)
-    places = np.unique([*np.linspace(0, 4 * promise.mean, 13), promise.psi])
+    planned = given.plan if isinstance(given, RashomonSet) else given
+    promise = promised_law(planned)
+    places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
     shares = {"promised, at least": promise.cdf(places)}
     if models is not None:
         shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)

@@ -27,7 +27,7 @@ class UnthresholdedSampler(ExactSampler):
     name: ClassVar[str] = "unthresholded"
     traits: ClassVar[Traits] = Traits(
         independent=True,
-        unplanned="promised of the thresholded law, and these draws are of the law at ψ = 0",
+        planned_law=True,
         may_give_up=True,
         mechanism="unthresholded",
         weighed=True,

@@ -111,7 +111,7 @@ def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) ->
     models = model.rashomon_set_
     assert models.psi == model.plan_.psi == 0.05
     assert model.plan_.drawn_psi == 0
-    assert not traits_of(name).planned_law
+    assert traits_of(name).planned_law == (name == "unthresholded")
     assert not traits_of(name).uniform_on
     models.save(tmp_path / "set.npz")
     assert type(models).load(tmp_path / "set.npz").plan == model.plan_

@@ -24,7 +24,7 @@ _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
 _LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
-NO_TEMPERATURE = "Draws of an ellipsoid have no temperature, on which this rests."
+NOT_EXACT = "These are no exact draws, of which alone this is proved."
 CURATOR_FIGURE = (
     "This figure reads private rows,<br>so it is not part of the release.<br>"
     "Switch to <b>Curator</b> to see it."

@@ -1,6 +1,5 @@
 """Card of what theorems promise, beside what the draws show."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from html import escape
@@ -9,7 +8,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
-    NO_TEMPERATURE,
+    NOT_EXACT,
     FigureCard,
     Recipe,
     empty,
@@ -51,9 +50,9 @@ class BoundsCard(FigureCard):
         if planned is None:
             self.facts.value = ""
             return empty(self.title, NO_DATA)
-        if math.isinf(planned.beta):
+        if not planned.of_exact_draws:
             self.facts.value = ""
-            return empty(self.title, NO_TEMPERATURE)
+            return empty(self.title, NOT_EXACT)
         if models is None or state.view == "release":
             self._tell(planned)
             where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"

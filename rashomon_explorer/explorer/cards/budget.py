@@ -1,11 +1,10 @@
 """Cards that cost nothing to look at: the price of a hit rate, and what was spent."""
 
-import math
 from functools import partial
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
-    NO_TEMPERATURE,
+    NOT_EXACT,
     FigureCard,
     Recipe,
     empty,
@@ -27,8 +26,8 @@ class PlanCard(FigureCard):
         plan = self.state.plan
         if plan is None:
             return empty(self.title, NO_DATA, HEIGHT)
-        if math.isinf(plan.beta):
-            return empty(self.title, NO_TEMPERATURE, HEIGHT)
+        if not plan.of_exact_draws:
+            return empty(self.title, NOT_EXACT, HEIGHT)
         return Recipe(
             partial(plot_plan, plan),
             partial(plan_table, plan),

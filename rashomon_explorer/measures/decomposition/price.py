@@ -128,7 +128,9 @@ def _check_models(models: Any) -> None:
         raise CuratorOnlyError(
             "what draws outside weigh is read off private rows: not in a release"
         )
-    if not isinstance(models, RashomonSet) or not traits_of(models.sampler).planned_law:
+    known = isinstance(models, RashomonSet) and traits_of(models.sampler).planned_law
+    # A law at ψ = 0 ends at the best model at no price, and not at the set's width.
+    if not known or models.plan.law_psi is not None:
         kind = getattr(models, "sampler", type(models).__name__)
         raise ValueError(
             f"models must be a RashomonSet of sampler='exact', whose law is known at every price, "

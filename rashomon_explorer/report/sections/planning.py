@@ -37,7 +37,7 @@ def plan(given: Any) -> list[Block]:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    if planned.along_path or isinstance(planned, EllipsoidPlan):
+    if not planned.of_exact_draws:
         return blocks
     rows = promises(planned, given.constants)
     frame = pd.DataFrame(
@@ -97,7 +97,7 @@ def ways(given: Any) -> list[Block]:
 
 
 def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
-    law: dict[str, Any] = {"psi": planned.psi, "beta": planned.beta, "delta": planned.delta}
+    law: dict[str, Any] = {"psi": planned.drawn_psi, "beta": planned.beta, "delta": planned.delta}
     if not isinstance(planned, PathPlan):
         return gibbs_certificates(constants, domain, n_draws=planned.n_draws, **law)
     every = path_certificates(

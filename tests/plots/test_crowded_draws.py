@@ -1,0 +1,65 @@
+"""What is promised of draws at ψ = 0 from a set of another ψ, and of draws with no such law."""
+
+import numpy as np
+import pytest
+from scipy.stats import gamma
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.measures.decomposition import noise_against_price
+from rashomon_explorer.planning import MECHANISMS, Plan, Request, plan
+from rashomon_explorer.plots import plot_bounds, plot_plan, plot_promise, promises
+from rashomon_explorer.plots.tables import excess_table
+
+ROWS = {"n": 50_000, "p": 11, "loss": "logistic", "ridge": 0.1}
+BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "n_draws": 5}
+
+
+def bought(name: str, psi: float = 0.01) -> Plan:
+    made = MECHANISMS[name].plan(Request(psi=psi, **ROWS, **BUDGET))
+    assert isinstance(made, Plan)
+    return made
+
+
+def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
+    crowded, plain = bought("unthresholded"), bought("unthresholded", psi=0.0)
+    public = {k: v for k, v in ROWS.items() if k != "loss"}
+    known = Constants.of("logistic", **public, domain=Ball(4.0), row_bound=1.5)
+    told = {one.name: one for one in promises(crowded, known)}
+    same = {one.name: one for one in promises(plain, known)}
+    within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
+    assert told["Draws within ψ"].bound == pytest.approx(within)
+    assert told["Draws within ψ, the paper's"].missing
+    for name in (
+        "Mean excess loss",
+        "Mean excess loss, the paper's",
+        "Mean excess loss on new rows",
+    ):
+        assert told[name].bound == same[name].bound
+
+
+def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
+    crowded = bought("unthresholded")
+    within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
+    marks = next(one for one in plot_promise(crowded).data if one.name == "promised")
+    assert tuple(marks.x[:1]) == (crowded.psi,)
+    assert marks.y[0] == pytest.approx(within)
+    assert excess_table(crowded)["promised, at least"].loc[crowded.psi] == pytest.approx(within)
+
+
+@pytest.mark.parametrize("name", ["path", "path_average", "ellipsoid"])
+@pytest.mark.parametrize("show", [promises, plot_promise, plot_plan])
+def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
+    with pytest.raises(ValueError, match=r"promised of exact draws.*explain\(plan\)"):
+        show(bought(name))  # type: ignore[operator]
+
+
+def test_draws_at_psi_zero_do_not_end_at_the_width_of_the_set(models) -> None:
+    from dataclasses import replace
+
+    crowded = replace(models, plan=replace(models.plan, law_psi=0.0), sampler="unthresholded")
+    with pytest.raises(ValueError, match="sampler='exact'"):
+        noise_against_price(crowded, np.zeros((2, 3)), 50.0)
+    title = plot_bounds(crowded).layout.title.text
+    assert "not of" not in title
+    assert plan(1000, 3, 0.1, radius=1.0, row_norm=1.0, epsilon=9.0).of_exact_draws
