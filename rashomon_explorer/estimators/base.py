@@ -26,6 +26,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.problem import Problem
@@ -114,7 +115,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        if self.sampler != "auto":  # which has tried already
+        if self.sampler != AUTO:  # which has tried already
             warn_if_hopeless(planned, self.sampler)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)

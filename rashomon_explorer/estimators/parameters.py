@@ -151,7 +151,7 @@ class RashomonParameters(ShowsFit):
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the sampler that carries a plan out."""
-        return planned.sampler if self.sampler == "auto" else self.sampler
+        return planned.sampler if self.sampler == AUTO else self.sampler
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         radius: Any = self.radius

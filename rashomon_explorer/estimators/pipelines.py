@@ -8,6 +8,7 @@ import numpy as np
 
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.planning import MECHANISMS, Request
+from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.samplers import SAMPLERS
 from rashomon_explorer.schema import TableEncoder, TableSchema
 
@@ -205,7 +206,7 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 def _has_a_guarantee(step: Any) -> bool:
     sampler = step.sampler
-    if sampler == "auto":  # weighs ways with a guarantee only
+    if sampler == AUTO:  # weighs ways with a guarantee only
         return True
     if sampler not in SAMPLERS:
         return False

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from rashomon_explorer.planning.bounds.hit_rate import beta_for_hit_rate
+from rashomon_explorer.planning.bounds.hit_rate import beta_for_crowded_hit_rate, beta_for_hit_rate
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import affordable_draws, price
 from rashomon_explorer.planning.public_law import PublicLaw
@@ -69,7 +69,8 @@ def _wanted(planned: Plan) -> tuple[str, float] | None:
     rate = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
     if rate is None:
         return None
-    return f"{100 * rate:.0f} %", beta_for_hit_rate(planned.p, planned.psi, rate)
+    cold_enough = beta_for_crowded_hit_rate if planned.law_psi == 0 else beta_for_hit_rate
+    return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
 
 
 def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[str]:
@@ -98,6 +99,8 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
     rows = _least_factor(lambda k: affords(law.wider(k, "n")))
     ways += [] if rows is None else [f"{math.ceil(law.n * rows):,} rows"]
     width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
+    if planned.law_psi == 0:  # whose price does not know of the set
+        width = beta / planned.beta
     ways += [] if width is None else _wider(planned, width)
     return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 

@@ -1,5 +1,7 @@
 """What is promised of draws at ψ = 0 from a set of another ψ, and of draws with no such law."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import gamma
@@ -55,8 +57,6 @@ def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object)
 
 
 def test_draws_at_psi_zero_do_not_end_at_the_width_of_the_set(models) -> None:
-    from dataclasses import replace
-
     crowded = replace(models, plan=replace(models.plan, law_psi=0.0), sampler="unthresholded")
     with pytest.raises(ValueError, match="sampler='exact'"):
         noise_against_price(crowded, np.zeros((2, 3)), 50.0)

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaincinv
 
 from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_inner_share
@@ -113,6 +113,19 @@ def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
         return math.inf
     within = guaranteed_hit_rate(p, beta, psi) if psi > 0 else 0.0
     return p / beta + psi * p / (p + 1) * within
+
+
+def beta_for_crowded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
+    """Inverse temperature at which :func:`crowded_hit_rate` promises so much, and hardly more.
+
+    >>> beta = beta_for_crowded_hit_rate(p=11, psi=0.02, hit_rate=0.9)
+    >>> round(beta), crowded_hit_rate(11, beta, 0.02) >= 0.9
+    (770, True)
+    """
+    beta = float(gammaincinv(p, hit_rate)) / psi
+    while crowded_hit_rate(p, beta, psi) < hit_rate:  # an ulp short
+        beta *= 1 + 1e-12
+    return beta
 
 
 def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
