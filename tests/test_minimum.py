@@ -131,7 +131,7 @@ def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
     models = problem.domain.uniform(problem.p, 40, rng)
     values = problem.value(models)
     for theta, value in zip(models.T, values, strict=True):
-        found = certify(risk, ridge, problem.domain, theta, width=10.0 ** rng.uniform(-3, 1))
+        found = certify(risk, ridge, problem.domain, theta, smoothing=10.0 ** rng.uniform(-3, 1))
         assert found.value == pytest.approx(value)
         assert found.value - found.gap <= problem.minimum.value + 1e-12
 

@@ -214,7 +214,7 @@ def test_what_a_network_cannot_have_is_said():
     with pytest.raises(ValueError, match="no largest stable step is known"):
         LangevinSampler.for_budget(target, epsilon=1.0, delta=1e-6)
     with pytest.raises(ValueError, match="last state has no certificate"):
-        LangevinSampler(1e-3, 5, release="last").certificate(target)
+        LangevinSampler(1e-3, 5, shown="last").certificate(target)
     with pytest.raises(ValueError, match="batch_size must be from 1"):
         LangevinSampler(1e-3, 5, batch_size=31).certificate(target)
     with pytest.raises(ValueError, match="single precision is not priced for networks"):

@@ -46,7 +46,7 @@ class ClippedSlopeBound:
 
     A row on the parabola at distance t from the nearer end has, for a change b of its score, an
     excess over the tangent of at least w·b²/2 for |b| ≤ t and w(t|b| − t²/2) beyond, w = 1/(n·
-    width): its curvature may vanish only there. Other rows have at least 0. As
+    smoothing): its curvature may vanish only there. Other rows have at least 0. As
     (|b| − t)²/2 ≤ b⁴/(32t²), attained at |b| = 2t, a row's excess is at least
     w·b²/2 − w·b⁴/(32t²), and it is at least 0 = w·b²/2 − w·b²/2. The first is used for rows with
     much room and the second for the others, for several limits between the two; the largest of
@@ -101,7 +101,7 @@ def clipped_slope_bound(
 
     A loss with a kink has no curvature that an envelope could be made of, and is refused.
     """
-    if risk.shape.width == 0:
+    if risk.shape.smoothing == 0:
         raise SamplerError(
             "a loss with kinks has no certified quadratic bound: use a smoothed loss "
             "(smoothed_hinge), or proposals under a plane, which need none"
@@ -109,7 +109,7 @@ def clipped_slope_bound(
     room = risk.shape.room(risk.scores(theta))
     inside = room > 0
     rows = risk.rows[inside] @ whiten
-    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.shape.width))
+    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.shape.smoothing))
     if risk.p > LARGEST_SPECTRUM:
         return bound
     return replace(bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets, risk.shape))

@@ -71,8 +71,8 @@ def under_clipped_slope(
 ) -> Parabolas:
     """Parabolas below a function of clipped slope for low ≤ v ≤ high, of nearly the largest means.
 
-    One that touches at v = width·α with slope α, at a kink for width 0, lies below if it does at
-    both ends and its bend is at most 1/width: on either side the function bends first and is
+    One that touches at v = s·α with slope α, s the smoothing and 0 at a kink, lies below if it does
+    at both ends and its bend is at most 1/s: on either side the function bends first and is
     straight then.
 
     Parameters
@@ -124,7 +124,7 @@ def _slopes_between(
     shape: ClippedSlope, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Least and largest slope (n,) that the interval has, at a kink both ends of the jump."""
-    if shape.width > 0:
+    if shape.smoothing > 0:
         return shape.slope(low), shape.slope(high)
     first = np.where(low <= 0, shape.low, shape.high)
     return first, np.where(high >= 0, shape.high, shape.low)
@@ -133,19 +133,19 @@ def _slopes_between(
 def _clipped(
     shape: ClippedSlope, slope: FloatArray, low: FloatArray, high: FloatArray
 ) -> Parabolas:
-    width = shape.width
-    right = _bend(shape.high - slope, width, high - width * shape.high)
-    left = _bend(slope - shape.low, width, width * shape.low - low)
-    return Parabolas(width * slope, width / 2 * slope**2, slope, np.minimum(left, right))
+    smoothing = shape.smoothing
+    right = _bend(shape.high - slope, smoothing, high - smoothing * shape.high)
+    left = _bend(slope - shape.low, smoothing, smoothing * shape.low - low)
+    return Parabolas(smoothing * slope, smoothing / 2 * slope**2, slope, np.minimum(left, right))
 
 
-def _bend(rise: FloatArray, width: float, beyond: FloatArray) -> FloatArray:
+def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
     """Bend with which a parabola meets f at an end ``beyond`` (n,) the zone, ``rise`` (n,) steeper.
 
-    From the place of touching the slope rises by ``rise`` over a length u = width·rise and is
+    From the place of touching the slope rises by ``rise`` over a length u = smoothing·rise and is
     constant over ``beyond``: f leaves its tangent by rise·(½u + beyond).
     """
-    zone = width * rise
+    zone = smoothing * rise
     beyond = np.maximum(beyond, 0.0)
     length = zone + beyond
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -4,8 +4,39 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.schema import TableSchema
+
+CLASSES_BEFORE_LABELS = (
+    "a ledger is charged before a label is read, so that the classes must be declared: "
+    "classes=[...] with every label that may occur, or a schema whose target has levels"
+)
+
+
+def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
+    """Labels that were declared beside the rows, by name or by the schema's target, or None.
+
+    >>> known_classes(["yes", "no"], None).tolist()
+    ['no', 'yes']
+    """
+    if schema is not None and schema.target_bounds is not None:
+        raise ValueError(
+            f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
+            "RashomonRegressor, or declare its levels"
+        )
+    levels = None if schema is None else schema.classes
+    of_schema = None if levels is None else declared_classes(levels)
+    if classes is None:
+        return of_schema
+    known = declared_classes(classes)
+    if of_schema is not None and known.tolist() != of_schema.tolist():
+        raise ValueError(
+            f"classes are {known.tolist()} and the schema's target has {of_schema.tolist()}: "
+            "leave classes out"
+        )
+    return known
 
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
@@ -30,6 +61,7 @@ def found_classes(y: NDArray[Any]) -> NDArray[Any]:
     >>> found_classes(np.array([2, 0, 2])).tolist()
     [0, 2]
     """
+    check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_expit, log_softmax, logsumexp
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,7 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
-from rashomon_explorer.estimators.classes import class_codes, declared_classes, found_classes
+from rashomon_explorer.estimators.classes import (
+    CLASSES_BEFORE_LABELS,
+    class_codes,
+    found_classes,
+    known_classes,
+)
+from rashomon_explorer.estimators.mean_classifier import MeanClassifier
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.weights import refuses_weights
@@ -30,7 +35,7 @@ _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 @pays_for_rows
-class RashomonClassifier(ClassifierMixin, BaseRashomon):
+class RashomonClassifier(MeanClassifier, BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
@@ -266,53 +271,6 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
         self._fit(table, leak_of(X, y))
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class whose mean probability over the draws is the largest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels of the kind that ``fit`` was given.
-        """
-        return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Mean over the draws of each class's probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        mean = np.asarray(self._scores(X).mean(axis=0))
-        return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the positive class's mean probability, or the log of each class's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
-            Finite also where a probability rounds to 0 or 1.
-        """
-        rows = self._checked(X)
-        margins = self.rashomon_set_.margins(rows)
-        if margins.ndim == 3:
-            return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
-        return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))
-
     def __sklearn_tags__(self) -> Tags:
         """At the default price a few hundred rows of three classes are not always told apart."""
         tags = super().__sklearn_tags__()
@@ -334,35 +292,13 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
     def _labels(self, table: UnreadTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
-        if known is not None:
-            return known
-        if self.ledger is not None:
-            raise ValueError(
-                "a ledger is charged before a label is read, so that the classes must be declared: "
-                "classes=[...] with every label that may occur, or a schema whose target has levels"
-            )
-        labels = table.values[1]
-        check_classification_targets(labels)
-        return found_classes(labels)
+        if known is None and self.ledger is not None:
+            raise ValueError(CLASSES_BEFORE_LABELS)
+        return found_classes(table.values[1]) if known is None else known
 
     def _known_classes(self) -> NDArray[Any] | None:
         """Classes that were declared here or by the schema."""
-        declared = self._declared
-        if declared is not None and declared.target_bounds is not None:
-            raise ValueError(
-                f"the schema's target {declared.target.name!r} is a number: draw with "  # type: ignore[union-attr]
-                "RashomonRegressor, or declare its levels"
-            )
-        of_schema = None if declared is None else declared.classes
-        if self.classes is None:
-            return None if of_schema is None else declared_classes(of_schema)
-        known = declared_classes(self.classes)
-        if of_schema is not None and known.tolist() != declared_classes(of_schema).tolist():
-            raise ValueError(
-                f"classes are {known.tolist()} and the schema's target has {list(of_schema)}: "
-                "leave classes out"
-            )
-        return known
+        return known_classes(self.classes, self._declared)
 
     def _targets(self, table: UnreadTable) -> FloatArray:
         labels = table.values[1]
@@ -377,15 +313,6 @@ class RashomonClassifier(ClassifierMixin, BaseRashomon):
             return guarantee
         return replace(guarantee, assumptions=(*guarantee.assumptions, _CLASSES_ARE_PUBLIC))
 
-    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        codes = scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
-        return np.asarray(self.classes_[codes])
-
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])
         return {"coef_": every[:, :-1], "intercept_": every[:, -1]}
-
-
-def _log_mean(logs: FloatArray) -> FloatArray:
-    """Log of the mean over the first axis of what ``logs`` are the logarithms of."""
-    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))

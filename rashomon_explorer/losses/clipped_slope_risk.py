@@ -76,11 +76,11 @@ class ClippedSlopeRisk:
         return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]
 
     def curvature_bound(self) -> FloatArray | None:
-        """Gram matrix/width (p, p), at least every Hessian; None with a kink."""
-        if self.shape.width == 0:
+        """Gram matrix/smoothing (p, p), at least every Hessian; None with a kink."""
+        if self.shape.smoothing == 0:
             return None
         rows = self.rows.astype(np.float64, copy=False)
-        return rows.T @ rows / (self.n * self.shape.width)
+        return rows.T @ rows / (self.n * self.shape.smoothing)
 
     def within(
         self, reach: float, dtype: type[np.floating[Any]] = np.float64
@@ -93,9 +93,11 @@ class ClippedSlopeRisk:
         """Arguments rows_i·θ + offset_i (n,) of the loss at one model (p,)."""
         return np.asarray(self.rows @ theta + self.offsets)
 
-    def smoothed(self, width: float) -> "ClippedSlopeRisk":
-        """Return the same loss with a parabola of at least this width: never above this one."""
-        return replace(self, shape=replace(self.shape, width=max(width, self.shape.width)))
+    def smoothed(self, smoothing: float) -> "ClippedSlopeRisk":
+        """Return the same loss with a parabola of at least this smoothing: never above this one."""
+        return replace(
+            self, shape=replace(self.shape, smoothing=max(smoothing, self.shape.smoothing))
+        )
 
     def _scores(self, theta: FloatArray, rows: slice) -> FloatArray:
         return np.asarray(self.rows[rows] @ theta + self.offsets[rows, None])

@@ -14,27 +14,27 @@ from rashomon_explorer.losses.hinge import margin_risk
 class SmoothedHingeLoss:
     """Huberised hinge loss of the margin v = y z·θ, for labels in {−1, +1}.
 
-    0 for v ≥ 1, (1 − v)²/(2·width) for 1 − width ≤ v ≤ 1, and 1 − v − width/2 below: at most
-    width/2 under the hinge loss.
+    0 for v ≥ 1, (1 − v)²/(2s) for 1 − s ≤ v ≤ 1, and 1 − v − s/2 below, s the ``smoothing``: at
+    most s/2 under the hinge loss.
 
     Parameters
     ----------
-    width : float, default=1.0
+    smoothing : float, default=1.0
         Length of the parabola's zone, > 0.
 
     Raises
     ------
     ValueError
-        If the width is not a finite number above 0.
+        If the smoothing is not a finite number above 0.
 
     Examples
     --------
-    >>> loss = SmoothedHingeLoss(width=0.5)
+    >>> loss = SmoothedHingeLoss(smoothing=0.5)
     >>> loss.oscillation(reach=4.0), loss.smoothness(row_bound=1.0)
     (9.5, 2.0)
     """
 
-    width: float = 1.0
+    smoothing: float = 1.0
     name: str = "smoothed_hinge"
     task: str = "classification"
     link: str = "sign"
@@ -43,14 +43,15 @@ class SmoothedHingeLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a width that smooths nothing."""
-        if not (np.isfinite(self.width) and self.width > 0):
+        """Refuse a smoothing that smooths nothing."""
+        if not (np.isfinite(self.smoothing) and self.smoothing > 0):
             raise ValueError(
-                f"width must be finite and > 0, got {self.width!r}; for 0 use the hinge loss"
+                f"smoothing must be finite and > 0, got {self.smoothing!r}; for 0 use the "
+                "hinge loss"
             )
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B·min(1, (1 + reach)/width): the slope grows with 1 − v.
+        """Lipschitz constant B·min(1, (1 + reach)/smoothing): the slope grows with 1 − v.
 
         Parameters
         ----------
@@ -59,17 +60,17 @@ class SmoothedHingeLoss:
         row_bound : float
             Bound B on the norm of a row.
         """
-        return row_bound * min(1.0, (1 + reach) / self.width)
+        return row_bound * min(1.0, (1 + reach) / self.smoothing)
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B²/width.
+        """Smoothness B²/smoothing.
 
         Parameters
         ----------
         row_bound : float
             Bound B on the norm of a row.
         """
-        return row_bound**2 / self.width
+        return row_bound**2 / self.smoothing
 
     def oscillation(self, reach: float) -> float:
         """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach.
@@ -97,4 +98,4 @@ class SmoothedHingeLoss:
 
     @property
     def _shape(self) -> ClippedSlope:
-        return ClippedSlope(0.0, 1.0, self.width)
+        return ClippedSlope(0.0, 1.0, self.smoothing)

@@ -41,7 +41,7 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
 
 def _best(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
     loss, start = empirical.loss, np.zeros(empirical.p)
-    if isinstance(loss, ClippedSlopeRisk) and loss.shape.width == 0:
+    if isinstance(loss, ClippedSlopeRisk) and loss.shape.smoothing == 0:
         return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
     if isinstance(domain, Ball):
         return minimise_on_ball(empirical, domain, tolerance, start)

@@ -26,28 +26,28 @@ def minimise_kinked(
     loss (Nesterov, Math. Program. 2005) has its minimum near, and its slopes are such an α; it
     is solved for narrower and narrower parabolas until the two bounds meet.
     """
-    best = certify(loss, ridge, domain, start, width=_WIDEST)
-    width, theta = _WIDEST, start
+    best = certify(loss, ridge, domain, start, smoothing=_WIDEST)
+    smoothing, theta = _WIDEST, start
     for _ in range(_MOST_WIDTHS):
         if best.gap <= tolerance:
             break
-        smooth = Objective(loss.smoothed(width), ridge)
+        smooth = Objective(loss.smoothed(smoothing), ridge)
         if isinstance(domain, Ball):
             theta = minimise_on_ball(smooth, domain, tolerance / 4, theta).theta
         else:
             theta = minimise_on(smooth, domain, tolerance / 4, theta).theta
-        candidate = certify(loss, ridge, domain, theta, width)
+        candidate = certify(loss, ridge, domain, theta, smoothing)
         best = min(best, candidate, key=lambda one: one.gap)
-        width *= _NARROWER
+        smoothing *= _NARROWER
     return best
 
 
 def certify(
-    loss: ClippedSlopeRisk, ridge: float, domain: Domain, theta: FloatArray, width: float
+    loss: ClippedSlopeRisk, ridge: float, domain: Domain, theta: FloatArray, smoothing: float
 ) -> Minimum:
-    """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed to ``width``."""
+    """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed by so much."""
     scores = loss.scores(theta)
-    dual = loss.smoothed(width).shape.slope(scores)
+    dual = loss.smoothed(smoothing).shape.slope(scores)
     slope = loss.rows.T @ dual / loss.n
     value = float(loss.shape.value(scores).mean()) + ridge / 2 * float(theta @ theta)
     lower = float(dual @ loss.offsets) / loss.n + _linear_minimum(slope, ridge, domain)

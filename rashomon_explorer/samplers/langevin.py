@@ -55,7 +55,7 @@ class LangevinSampler:
     lazy : bool, default=True
         Whether to skip the rows for chains that are certainly inside the Rashomon set. The states
         are the same to the last bit.
-    release : {"path", "last"}, default="path"
+    shown : {"path", "last"}, default="path"
         What may be shown: everything, or the last state of each chain only, which is cheaper for
         long chains of a smooth convex energy. To settle it after the start, and before anything
         was seen, see :class:`~rashomon_explorer.samplers.MeteredLangevin`.
@@ -87,7 +87,7 @@ class LangevinSampler:
     batch_size: int | None = None
     precision: str = "double"
     lazy: bool = True
-    release: str = "path"
+    shown: str = "path"
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""
@@ -97,7 +97,7 @@ class LangevinSampler:
             raise ValueError(
                 f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
             )
-        for name, choices in (("precision", ("double", "single")), ("release", ("path", "last"))):
+        for name, choices in (("precision", ("double", "single")), ("shown", ("path", "last"))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         if self.start is not None:
@@ -184,12 +184,12 @@ class LangevinSampler:
             "n_steps": steps,
             "n_chains": self.n_chains,
         }
-        if self.release == "path":
+        if self.shown == "path":
             return self._from_start(path_guarantee(**common))
         if steps != self.n_steps:
             raise ValueError(
                 "the last state is certified for a number of steps that is settled beforehand: "
-                'take release="path" to stop at any time'
+                'take shown="path" to stop at any time'
             )
         contraction = drift.contraction(self.step_size)
         last = last_iterate_guarantee(**common, contraction=contraction, diameter=drift.diameter)
@@ -203,7 +203,7 @@ class LangevinSampler:
     def batches(self, target: PathTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """States of the chains, every ``thin`` steps after the burn-in, and the last.
 
-        With ``release="last"`` the last alone. Ends after ``n_steps``.
+        With ``shown="last"`` the last alone. Ends after ``n_steps``.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class LangevinSampler:
             alone where it has no certificate.
         """
         drift = self._drift(target)
-        if self.release == "last":
+        if self.shown == "last":
             drift.contraction(self.step_size)
         waited = 0
         for step, theta in enumerate(self._chains(drift).states(rng), start=1):
@@ -304,7 +304,7 @@ class LangevinSampler:
 
     def _shows(self, step: int) -> bool:
         waited = step - self.burn_in
-        return self.release == "path" and waited > 0 and waited % self.thin == 0
+        return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
     def _drift(self, target: PathTarget) -> Drift:
         return drift_of(
@@ -322,7 +322,7 @@ class LangevinSampler:
         )
 
     def _need_path(self, what: str) -> None:
-        if self.release != "path":
+        if self.shown != "path":
             raise ValueError(
-                f'{what} show the path, and only its last state is paid for: take release="path"'
+                f'{what} show the path, and only its last state is paid for: take shown="path"'
             )

@@ -23,7 +23,7 @@ class MeteredLangevin:
     Parameters
     ----------
     sampler : LangevinSampler
-        With ``release="last"``.
+        With ``shown="last"``.
     target : GibbsTarget or NetworkTarget
         With a certificate of the last state.
     rng : numpy.random.Generator
@@ -55,7 +55,7 @@ class MeteredLangevin:
     >>> from rashomon_explorer.target import GibbsTarget
     >>> problem = Problem([[0.5], [-0.5]] * 50, [1, -1] * 50, ridge=1.0)
     >>> target = GibbsTarget(problem, beta=1.0, psi=0.0)
-    >>> sampler = LangevinSampler(step_size=0.5, n_steps=50, n_chains=1, release="last")
+    >>> sampler = LangevinSampler(step_size=0.5, n_steps=50, n_chains=1, shown="last")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(folder + "/chains.ledger", epsilon=9.0, delta=1e-6)
     ...     chains = MeteredLangevin(sampler, target, np.random.default_rng(0), ledger)
@@ -72,11 +72,11 @@ class MeteredLangevin:
         ledger: Ledger,
         note: str = "",
     ) -> None:
-        if sampler.release != "last":
+        if sampler.shown != "last":
             raise ValueError(
-                'release must be "last": a sampler with release="path" pays for its trace already'
+                'shown must be "last": a sampler with shown="path" pays for its trace already'
             )
-        self._path = replace(sampler, release="path")
+        self._path = replace(sampler, shown="path")
         self._target = target
         self._ledger = ledger
         self._note = note or f"{sampler.n_chains} Langevin chains"

@@ -72,7 +72,7 @@ def test_a_clipped_slopes_minorant_is_below_its_excess(seed, width, low, high):
 
 
 def test_blurred_slopes_are_means_over_normal_arguments():
-    shape = ClippedSlope(-0.5, 1.0, width=0.8)
+    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
     a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
     nodes = np.linspace(-9, 9, 20_001)
     weights = norm.pdf(nodes) / norm.pdf(nodes).sum()

@@ -154,7 +154,7 @@ class TestPaths:
         target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.2))
         drift = FullDrift(target)
         h = 0.5 * drift.largest_step
-        sampler = LangevinSampler(h, 200_000, n_chains=2, release="last")
+        sampler = LangevinSampler(h, 200_000, n_chains=2, shown="last")
         shift = h * 50 * drift.sensitivity(1)
         wide = min((4.0 + t * shift) ** 2 / t for t in range(1, 200_000, 1))
         found = sampler.certificate(target).mu

@@ -28,7 +28,7 @@ from rashomon_explorer.target import GibbsTarget
 pytestmark = pytest.mark.law
 
 # Linear up to a margin of ½, where the ball of the problems below ends.
-HINGE = SmoothedHingeLoss(width=0.5)
+HINGE = SmoothedHingeLoss(smoothing=0.5)
 
 
 def slope(places, values):

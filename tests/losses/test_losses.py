@@ -175,10 +175,10 @@ def test_a_target_bound_that_bounds_nothing_is_refused(bound):
         SquaredLoss(bound)
 
 
-@pytest.mark.parametrize("width", [0.0, -1.0, np.nan, np.inf])
-def test_a_width_that_smooths_nothing_is_refused(width):
-    with pytest.raises(ValueError, match="width must be finite and > 0"):
-        SmoothedHingeLoss(width)
+@pytest.mark.parametrize("smoothing", [0.0, -1.0, np.nan, np.inf])
+def test_a_smoothing_that_smooths_nothing_is_refused(smoothing):
+    with pytest.raises(ValueError, match="smoothing must be finite and > 0"):
+        SmoothedHingeLoss(smoothing)
 
 
 @pytest.mark.parametrize("tau", [0.0, 1.0, np.nan])

@@ -172,7 +172,7 @@ def test_ranges_grow_with_psi_and_their_ends_stay_in_order():
 FLAT = {
     "fewer rows than parameters": ("logistic", 5, {}),
     "a flat minimum": ("smoothed_hinge", 5, {}),
-    "a narrow parabola": (SmoothedHingeLoss(width=0.02), 40, {}),
+    "a narrow parabola": (SmoothedHingeLoss(smoothing=0.02), 40, {}),
     "a huge ball": ("logistic", 40, {"radius": 1000.0}),
 }
 

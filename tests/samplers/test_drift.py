@@ -213,7 +213,7 @@ class TestSinglePrecision:
     def test_only_the_path_is_certified(self):
         target = GibbsTarget(lending_like(n=100), 10.0, 0.02, "smooth")
         with pytest.raises(ValueError, match=r"only priced for the path: take .*double"):
-            LangevinSampler(1e-4, 5, precision="single", release="last").certificate(target)
+            LangevinSampler(1e-4, 5, precision="single", shown="last").certificate(target)
         for other in ({"batch_size": 10}, {}):
             gaussian = GibbsTarget(target.problem, 10.0, 0.02, "gaussian")
             with pytest.raises(ValueError, match="single precision is not priced"):
@@ -288,7 +288,7 @@ class TestBatches:
             with pytest.raises(ValueError, match="batch_size must be from 1 to the number of rows"):
                 LangevinSampler(1e-3, 5, batch_size=size).certificate(target)
         with pytest.raises(ValueError, match="no certificate of its own"):
-            LangevinSampler(1e-3, 5, batch_size=6, release="last").certificate(target)
+            LangevinSampler(1e-3, 5, batch_size=6, shown="last").certificate(target)
         with pytest.raises(ValueError, match="n_batches must be from 1"):
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=0, n_steps=1)
         with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1"):
@@ -418,7 +418,7 @@ class TestGaussian:
         with pytest.raises(ValueError, match="leave batch_size out"):
             LangevinSampler(1e-4, 5, batch_size=2).certificate(target)
         with pytest.raises(ValueError, match="steps do not contract"):
-            LangevinSampler(1e-4, 5, release="last").certificate(target)
+            LangevinSampler(1e-4, 5, shown="last").certificate(target)
 
 
 def test_paths_run_on_other_domains():

@@ -186,7 +186,7 @@ def test_steps_that_would_not_be_stable_are_refused():
         ({"step_size": 1e-3, "n_steps": 1, "thin": 0}, "thin must be a whole number, at least 1"),
         ({"step_size": 1e-3, "n_steps": 5, "burn_in": 5}, "burn_in must be from 0 to n_steps"),
         ({"step_size": 1e-3, "n_steps": 1, "precision": "half"}, "precision must be one of"),
-        ({"step_size": 1e-3, "n_steps": 1, "release": "all"}, "release must be one of"),
+        ({"step_size": 1e-3, "n_steps": 1, "shown": "all"}, "shown must be one of"),
     ],
 )
 def test_settings_that_make_no_chain_are_refused(setting, message):
@@ -305,8 +305,8 @@ class TestLastState:
     target = GibbsTarget(small_problem(2, radius=2.0, n=500), 100.0, 0.02, "smooth")
 
     def test_it_alone_is_shown_and_costs_less_than_a_long_path(self):
-        sampler = LangevinSampler(1e-4, 50, n_chains=4, release="last")
-        path = replace(sampler, release="path")
+        sampler = LangevinSampler(1e-4, 50, n_chains=4, shown="last")
+        path = replace(sampler, shown="path")
         (batch,) = sampler.batches(self.target, np.random.default_rng(0))
         whole = list(path.states(self.target, np.random.default_rng(0)))
         np.testing.assert_array_equal(batch.theta, whole[-1])
@@ -315,7 +315,7 @@ class TestLastState:
         assert longer[0].mu < 0.01 * longer[1].mu
 
     def test_nothing_else_of_the_path_is(self):
-        sampler = LangevinSampler(1e-4, 5, release="last")
+        sampler = LangevinSampler(1e-4, 5, shown="last")
         for ask in (sampler.states, sampler.average):
             with pytest.raises(ValueError, match="only its last state is paid for"):
                 ask(self.target, np.random.default_rng(0))
@@ -326,7 +326,7 @@ class TestLastState:
         problem = small_problem(1, "squared", radius=50.0, n=300, ridge=0.5)
         target = GibbsTarget(problem, 10.0, 0.0)
         h = 0.5 / (10.0 * problem.M)
-        found = LangevinSampler(h, 500, n_chains=1, release="last").certificate(target)
+        found = LangevinSampler(h, 500, n_chains=1, shown="last").certificate(target)
         c = 1 - h * 10.0 * 0.5
         shift = h * 10.0 * data_slope(problem.constants, problem.domain)
         assert found.mu == pytest.approx(shift * np.sqrt((1 + c) / (1 - c) / (2 * h)), rel=1e-3)
@@ -340,7 +340,7 @@ class TestLastState:
     )
     def test_steps_that_do_not_contract_have_no_certificate(self, threshold, step_size, message):
         target = GibbsTarget(self.target.problem, 100.0, 0.02, threshold)
-        sampler = LangevinSampler(step_size, 5, release="last")
+        sampler = LangevinSampler(step_size, 5, shown="last")
         with pytest.raises(ValueError, match=message):
             sampler.certificate(target)
         with pytest.raises(ValueError, match=message):

@@ -29,7 +29,7 @@ from rashomon_explorer.samplers import LangevinSampler, MeteredLangevin
 from rashomon_explorer.target import GibbsTarget
 
 DELTA = 1e-6
-LAST = LangevinSampler(step_size=0.02, n_steps=400, n_chains=3, release="last")
+LAST = LangevinSampler(step_size=0.02, n_steps=400, n_chains=3, shown="last")
 PATH = LangevinSampler(step_size=0.02, n_steps=400, n_chains=3)
 
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_paid_is_not_begun(target, tmp_path):
     ledger = Ledger.create(tmp_path / "small.ledger", epsilon=1e-3, delta=DELTA)
     with pytest.raises(BudgetExceededError):
         MeteredLangevin(LAST, target, rng(), ledger)
-    with pytest.raises(ValueError, match='release must be "last"'):
+    with pytest.raises(ValueError, match='shown must be "last"'):
         MeteredLangevin(PATH, target, rng(), ledger)
     assert ledger.entries() == []
 

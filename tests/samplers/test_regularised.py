@@ -12,7 +12,7 @@ from rashomon_explorer.planning.regularising import plan_regularised
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler, RidgedProblem
 
-HINGE = SmoothedHingeLoss(width=0.5)  # linear up to a margin of ½, where the ball below ends
+HINGE = SmoothedHingeLoss(smoothing=0.5)  # linear up to a margin of ½, where the ball below ends
 
 
 def public(n, p=4, radius=2.0):

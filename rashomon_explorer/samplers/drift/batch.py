@@ -69,7 +69,7 @@ class BatchDrift(GibbsDrift):
     def contraction(self, step_size: float) -> float:
         """Refuse: only the path of batches is certified here."""
         raise ValueError(
-            'the last state of a path of batches has no certificate of its own: take release="path"'
+            'the last state of a path of batches has no certificate of its own: take shown="path"'
             " or leave batch_size out"
         )
 

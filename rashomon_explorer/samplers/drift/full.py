@@ -74,12 +74,12 @@ class FullDrift(GibbsDrift):
         if isinstance(self.target.shape, HardThreshold) or not np.isfinite(self.target.problem.M):
             raise ValueError(
                 "the gradient of a hard threshold or of a loss with kinks jumps, so that steps do "
-                'not contract: take threshold="smooth" and a smooth loss, ψ = 0, or release="path"'
+                'not contract: take threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
             )
         if self._rounding:
             raise ValueError(
                 "rounding in single precision is only priced for the path: take "
-                'precision="double" or release="path"'
+                'precision="double" or shown="path"'
             )
         if step_size > self.largest_step:
             raise ValueError(f"step_size must be at most {self.largest_step:.3g}, got {step_size}")

@@ -72,7 +72,7 @@ class GaussianDrift(GibbsDrift):
         """Refuse: a Monte Carlo gradient jumps."""
         raise ValueError(
             "the Gaussian threshold's Monte Carlo gradient jumps, so that steps do not contract: "
-            'take threshold="smooth" or release="path"'
+            'take threshold="smooth" or shown="path"'
         )
 
     def run(self, rng: np.random.Generator) -> Gradient:

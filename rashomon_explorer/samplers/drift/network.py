@@ -72,9 +72,7 @@ class NetworkDrift:
 
     def contraction(self, step_size: float) -> float:
         """Refuse: the steps of a network do not contract."""
-        raise ValueError(
-            'a network\'s last state has no certificate of its own: take release="path"'
-        )
+        raise ValueError('a network\'s last state has no certificate of its own: take shown="path"')
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest points of the ball."""

@@ -52,7 +52,7 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
     if known.gap <= tolerance:
         return known
     loss, domain = problem.evaluator().loss, problem.domain
-    if isinstance(loss, ClippedSlopeRisk) and loss.shape.width == 0:
+    if isinstance(loss, ClippedSlopeRisk) and loss.shape.smoothing == 0:
         # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
         best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
     else:

@@ -105,7 +105,7 @@ def path_case(
         return GibbsTarget(problem, beta, psi, threshold)
 
     sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
-    unit = replace(sampler, release="path").certificate(target(neighbours[0], 1.0)).mu
+    unit = replace(sampler, shown="path").certificate(target(neighbours[0], 1.0)).mu
     return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
 
 
@@ -290,9 +290,9 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "batches": lambda: path_case(batch_size=1, neighbours=(MIXED, TWO)),
         "single precision": lambda: path_case("smoothed_hinge", precision="single"),
         "ridge": lambda: path_case("smoothed_hinge", ridge=0.1),
-        "last state": lambda: path_case("smoothed_hinge", ridge=0.1, release="last"),
+        "last state": lambda: path_case("smoothed_hinge", ridge=0.1, shown="last"),
         "last state, smooth": lambda: path_case(
-            "smoothed_hinge", 0.02, SmoothThreshold(0.25), release="last"
+            "smoothed_hinge", 0.02, SmoothThreshold(0.25), shown="last"
         ),
         "network": network_case,
         "network, batches": lambda: network_case(batch_size=1),

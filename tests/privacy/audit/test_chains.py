@@ -43,7 +43,7 @@ def test_the_last_state_is_within_its_certificate(kind, n_steps):
     targets = [
         GibbsTarget(problem_of(records, **settings), 4.0, psi, threshold) for records in NEIGHBOURS
     ]
-    sampler = LangevinSampler(0.02, n_steps, n_chains=1, release="last")
+    sampler = LangevinSampler(0.02, n_steps, n_chains=1, shown="last")
     found = audit.discrete(*(last_state(each, 0.02, n_steps) for each in targets))
     claim = sampler.certificate(targets[0])
     assert found.violations(claim, deltas=[1e-6, 1e-4, 1e-2, 0.1]) == ()
