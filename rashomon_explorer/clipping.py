@@ -11,6 +11,8 @@ from rashomon_explorer.users_line import users_line
 WORTH_A_WORD = 0.01
 """Share of the rows, or targets, above which clipping is said."""
 
+_ROUNDING = 1e-12
+
 
 def warn_if_clipped(share: float, what: str, remedy: str) -> None:
     """Tell the curator that more than one value in a hundred was moved into its declared range.
@@ -31,6 +33,8 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
 def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
     """Rows shortened to ``row_norm``, and the share that was longer (curator information).
 
+    Rows that come shortened to the same norm are not counted, whichever way their last digit went.
+
     Examples
     --------
     >>> clip_rows(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
@@ -43,8 +47,11 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
     unit = rows / largest[:, None]
     length = np.linalg.norm(unit, axis=1)
     with np.errstate(over="ignore"):
-        longer = largest * length > row_norm
+        norm = largest * length
+    longer = norm > row_norm
     if not longer.any():
         return rows, 0.0
     shortened = unit * (row_norm / np.where(longer, length, 1.0))[:, None]
-    return np.where(longer[:, None], shortened, rows), float(longer.mean())
+    # A row that was shortened before is longer by a rounding at most: it is no news.
+    by_more = norm > row_norm * (1 + _ROUNDING)
+    return np.where(longer[:, None], shortened, rows), float(by_more.mean())

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, zcdp
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.search import bisect
 
@@ -72,14 +74,15 @@ class Account:
 
         It is the ε to set: what such draws cost by themselves, at the plan's δ.
         """
-        if not math.isfinite(plan.eta):
+        priced: Callable[[float], Guarantee]
+        if math.isfinite(plan.eta):
+            most, priced = plan.eta, partial(price, n_draws=plan.n_draws, ledger=True)
+        else:  # a path or an ellipsoid, which a ledger counts by its zCDP
+            most, priced = plan.guarantee.rho, zcdp
+        if not math.isfinite(most):
             return 0.0
-
-        def priced(eta: float) -> Guarantee:
-            return price(eta, plan.n_draws, ledger=True)
-
-        most = bisect(lambda eta: self.affords(priced(eta)), 0.0, plan.eta, halvings=_HALVINGS)
-        return priced(most).epsilon(plan.delta)
+        found = bisect(lambda cost: self.affords(priced(cost)), 0.0, most, halvings=_HALVINGS)
+        return priced(found).epsilon(plan.delta)
 
     def affords(self, guarantee: Guarantee) -> bool:
         """Return whether the budget allows `guarantee`, up to rounding."""

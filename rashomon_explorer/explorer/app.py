@@ -87,7 +87,7 @@ class Explorer:
     >>> from rashomon_explorer.datasets import load_dataset
     >>> explorer = Explorer(data=load_dataset("breast_cancer"))
     >>> explorer.plan.n, explorer.plan.n_draws
-    (569, 20)
+    (569, 1)
     """
 
     def __init__(

@@ -1,20 +1,18 @@
 """The data set on screen: chosen or put away, its ledger, and what the settings would buy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sklearn.utils import Bunch
 
-from rashomon_explorer.estimators import (
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonRegressor,
-)
-from rashomon_explorer.exceptions import DataError, LedgerError
+from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
+from rashomon_explorer.explorer.opening import opening
 from rashomon_explorer.explorer.sentences import same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
@@ -28,7 +26,6 @@ _ESTIMATORS: dict[str, Any] = {
     "classification": RashomonClassifier,
     "regression": RashomonRegressor,
 }
-_USUAL_RADIUS = {"classification": 4.0, "regression": 2.0}
 
 
 class ChosenData:
@@ -37,9 +34,9 @@ class ChosenData:
     Attributes
     ----------
     estimator : sklearn.pipeline.Pipeline or estimator or None
-        What made the draws on screen; takes rows as they come in ``state.data.X``.
+        What made the draws on screen; takes rows as they come in ``state.data.frame``.
     rows : DataFrame or None
-        ``state.data.X`` as the models on screen were fitted: scaled by its public bounds.
+        Rows as the models on screen were fitted to them: encoded by their schema.
     together : callable
         Makes a context in which nothing is drawn until it ends; who draws sets it.
     """
@@ -50,8 +47,9 @@ class ChosenData:
         self.estimator: Any = None
         self.rows: Any = None
         self.together: Callable[[], AbstractContextManager[None]] = nullcontext
-        self._scaler: Any = None
-        self._scaled: Any = None
+        self._encoder: Any = None
+        self._encoded: Any = None
+        self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         state.observe(lambda _: self.replan(), [*SETTINGS])
@@ -74,17 +72,16 @@ class ChosenData:
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
         state = self.state
-        scaler = PublicBoundsScaler(data.bounds).set_output(transform="pandas")
-        scaled = scaler.fit_transform(data.X)
+        encoder, rows = encoded(data)
         own = ledger_path(self.home, data.name)
-        others = charged_elsewhere(own, data.X, scaled)
+        others = charged_elsewhere(own, data.X, rows, scaled(data))
         try:
             account = self._account_for(own, others)
         except LedgerError:
             self.forget()
             raise
-        self.rows = self._scaled = scaled
-        self._scaler = scaler
+        self.rows = self._encoded = rows
+        self._encoder = encoder
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         self._clear()
@@ -92,27 +89,47 @@ class ChosenData:
             state.data = data
             state.alert = None
             if changed_task:
-                state.radius = _USUAL_RADIUS[data.task]
                 state.loss = "logistic" if data.task == "classification" else "squared"
             state.account = account
             state.delta = account.delta
             state.same_rows = same_rows(others, account.path.name)
+            self._open(anew=changed_task)
         self.replan()
         self.say(
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
-            "Scaled by its public bounds; no draw has read it, and moving a slider costs nothing."
+            "Encoded by its public schema; no draw has read it, and moving a slider costs nothing."
         )
 
     @shown_together
     def forget(self) -> None:
         """Put the data set away: what is drawn next must not be drawn from it by mistake."""
         self._clear()
-        self.rows = self._scaler = None
+        self.rows = self._encoder = None
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
-            self.state.same_rows = ""
+            self.state.same_rows = self.state.no_plan = ""
         self.say("No data yet.")
+
+    def _open(self, *, anew: bool) -> None:
+        """Settle what nobody has touched since the page settled it for the data set before."""
+        state = self.state
+        if not anew and any(getattr(state, name) != said for name, said in self._opened.items()):
+            return
+
+        def planned(said: Mapping[str, Any]) -> Plan:
+            estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
+            with said_elsewhere():
+                return cast(Plan, estimator.plan(*state.data.X.shape))
+
+        self._opened = opening(state.data.task, planned)
+        for name, value in self._opened.items():
+            setattr(state, name, value)
+
+    @property
+    def _to_charge(self) -> Path | None:
+        """Ledger that the next draw is charged to; None where nothing is."""
+        return None if self.state.uncharged else self._ledger_path
 
     def _clear(self) -> None:
         self.estimator = None
@@ -134,14 +151,13 @@ class ChosenData:
             settings["target_bounds"] = state.data.target_bounds
         if state.data.classes is not None:
             settings["classes"] = tuple(range(len(state.data.classes)))
-        # The page draws exactly, and tries beforehand whether the draws will come.
-        return kind(**settings, sampler="exact", ledger=None if ledger is None else str(ledger))
+        return kind(**settings, ledger=None if ledger is None else str(ledger))
 
     @shown_together
     def replan(self) -> Plan | None:
         """Compute what the settings buy; reads no row.
 
-        None without data.
+        None without data, and where they buy nothing: `ExplorerState.no_plan` says why.
         """
         state = self.state
         if state.data is None:
@@ -149,12 +165,18 @@ class ChosenData:
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
         # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
-        to_charge = None if state.data.bounds_learnt else self._ledger_path
-        estimator = self.make_estimator(ledger=to_charge)
-        state.constants = estimator.constants(*state.data.X.shape)
-        with said_elsewhere():  # by the panels, while a slider moves
-            state.plan = estimator.plan(*state.data.X.shape)
-        return state.plan
+        estimator = self.make_estimator(ledger=self._to_charge)
+        try:
+            with said_elsewhere():  # by the panels, while a slider moves
+                plan = estimator.plan(*state.data.X.shape)
+            constants = estimator.constants(*state.data.X.shape)
+        except (SamplerError, ValueError) as error:
+            plan, constants, why = None, None, str(error)
+        else:
+            why = ""
+        with state.hold_trait_notifications():
+            state.plan, state.constants, state.no_plan = plan, constants, why
+        return plan
 
     def refresh_account(self) -> Account | None:
         """Read the ledger again; another process may have charged it."""
@@ -179,7 +201,7 @@ class ChosenData:
 
     def _open_ledger(self) -> Path | None:
         path = self._ledger_path
-        if path is None or self.state.data.bounds_learnt:
+        if path is None or self.state.uncharged:
             return None
         if not self._read_account(path).exists:
             budget = self.state.budget_epsilon, self.state.budget_delta

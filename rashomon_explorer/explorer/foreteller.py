@@ -6,6 +6,7 @@ from rashomon_explorer.estimators.beforehand import foretold, is_tried
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.samplers import traits_of
 
 _TRYING = "Trying the exact sampler on simulated rows of this shape. Nothing is charged yet…"
 _STOPPED = "Stopped before anything was charged."
@@ -31,6 +32,10 @@ class Foreteller:
         trial = self._trials.get(repr(plan))  # none where a setting changed meanwhile
         return trial is not None and trial.is_alive()
 
+    def _is_to_be_tried(self, plan: Plan) -> bool:
+        named = traits_of(self._state.sampler)  # "auto" has tried what may give up
+        return named.may_give_up and is_tried(plan) and repr(plan) not in self._refused
+
     @property
     def _waits(self) -> bool:
         return self._state.phase == FORETELLING
@@ -41,7 +46,7 @@ class Foreteller:
         None is where few parameters need none, where it was made, and where the plan was refused.
         """
         state, plan = self._state, self._state.plan
-        if plan is None or not is_tried(plan) or repr(plan) in self._refused:
+        if plan is None or not self._is_to_be_tried(plan):
             return False
         trial = self._trials.get(repr(plan))
         if trial is None:
@@ -74,7 +79,7 @@ class Foreteller:
     def refuse(self) -> None:
         """Refuse once, before anything is charged, draws that are not to be expected."""
         plan = self._state.plan
-        if plan is None or repr(plan) in self._refused:
+        if plan is None or not self._is_to_be_tried(plan):
             return
         told = foretold(plan)
         if told:

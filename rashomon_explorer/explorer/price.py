@@ -31,7 +31,7 @@ class NextDraw:
         """Take it from a state; None without data, or where nothing is charged."""
         if state.plan is None or state.account is None or state.data is None:
             return None
-        return None if state.data.bounds_learnt else cls(state.plan, state.account)
+        return None if state.uncharged else cls(state.plan, state.account)
 
     @property
     def adds(self) -> float:

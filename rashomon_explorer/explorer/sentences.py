@@ -24,7 +24,7 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
     """Say how far a draw is."""
-    asked = state.drawn_settings["n_draws"]
+    asked = state.asked_draws
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
     return (
@@ -40,8 +40,8 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
     told = f"Drew {plural(got, 'model')}."
     if got < asked:
         told = f"Stopped after {got} of {plural(asked, 'model')}; the whole price stays spent."
-    if state.data.bounds_learnt:
-        return f"{told} No guarantee: the bounds were learnt from the rows."
+    if state.uncharged:
+        return f"{told} No guarantee, and no price: {state.uncharged}."
     account = state.account
     left = what_is_left(account.left)
     return f"{told} Spent so far: {price(account.spent)}, left: ε = {left}."

@@ -9,9 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
-from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.chosen import ChosenData
+from rashomon_explorer.explorer.encoded import rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.foreteller import Foreteller
 from rashomon_explorer.explorer.guard import report
@@ -65,15 +66,10 @@ class Session(ChosenData):
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
         """Show the set of an estimator that was fitted elsewhere."""
         last = fitted_estimator(estimator)
-        if data is not None and hasattr(last, "encoder_"):
-            raise DataError(
-                "this estimator takes a table as it is, by its schema, and the page takes columns "
-                "that are encoded: show it without data, or what was fitted to data.X"
-            )
         if data is not None:
+            rows = rows_as_fitted(estimator, data)
             self.choose(data)
-        if data is not None:
-            self.rows = estimator[:-1].transform(data.X) if last is not estimator else data.X
+            self.rows = rows
         known = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
@@ -90,7 +86,7 @@ class Session(ChosenData):
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
             if data is not None:
-                others = charged_elsewhere(self._ledger_path, data.X, self._scaled)
+                others = charged_elsewhere(self._ledger_path, data.X, self._encoded)
                 state.same_rows = same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()
@@ -117,12 +113,12 @@ class Session(ChosenData):
         estimator = self.make_estimator(ledger=self._open_ledger())
         with said_elsewhere():
             plan = estimator.plan(*state.data.X.shape)
+            self._drawn = estimator.constants(*state.data.X.shape)
         account = self.refresh_account()
-        if not state.data.bounds_learnt and account is not None:
+        if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
             note_table(account.path, state.data.X)
-        self.rows = self._scaled
-        self._drawn = estimator.constants(*state.data.X.shape)
+        self.rows = self._encoded
         self.job = DrawJob(estimator, self.rows, state.data.y)
         with state.hold_trait_notifications():
             state.alert = None
@@ -130,7 +126,7 @@ class Session(ChosenData):
             state.selection = ()
             state.drawn_settings = state.settings()
             state.phase = "reserved"
-        self.say(f"Drawing {plural(state.n_draws, 'model')}…")
+        self.say(f"Drawing {plural(state.asked_draws, 'model')}…")
         return self.job
 
     def foretell(self) -> bool:
@@ -141,7 +137,7 @@ class Session(ChosenData):
         """
         self._check_ready()
         account, plan = self.refresh_account(), self.state.plan
-        if not self.state.data.bounds_learnt and account is not None and plan is not None:
+        if not self.state.uncharged and account is not None and plan is not None:
             refuse_past_budget(account, plan)
         return self._foreteller.begin()
 
@@ -218,8 +214,8 @@ class Session(ChosenData):
         fitted = job.estimator
         fitted.rashomon_set_ = state.rashomon_set  # what is on screen, its groups and all
         fitted.guarantee_ = fitted.rashomon_set_.guarantee
-        self.estimator = make_pipeline(self._scaler, fitted)
-        asked, got = state.drawn_settings["n_draws"], state.n_drawn
+        self.estimator = make_pipeline(self._encoder, fitted)
+        asked, got = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if got < asked else "done"
         self.say(receipt(state, got, asked))
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import traitlets
 
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.samplers import SAMPLERS, traits_of
+
 FORETELLING = "foretelling"
 PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
 """Before data; settings may change; exact draws tried on simulated rows; price written; sampler at
@@ -12,7 +15,13 @@ work; how the draw ended."""
 
 SPENT = ("reserved", "drawing")
 BUSY = (FORETELLING, *SPENT)
-SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss")
+SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss", "sampler")
+OPEN = ("radius", "ridge", "n_draws")
+"""Settings that may be left to the rule, which settles them from public numbers."""
+
+
+def _or_auto(number: traitlets.TraitType[Any, Any]) -> traitlets.Union:
+    return traitlets.Union([number, traitlets.Enum((AUTO,))])
 
 
 @dataclass(frozen=True)
@@ -43,12 +52,14 @@ class ExplorerState(traitlets.HasTraits):
         One of `PHASES`.
     data : sklearn.utils.Bunch or None
         The data set chosen.
-    loss, psi, radius, ridge, epsilon, delta, n_draws
-        Settings of the next draw, as the estimators take them.
+    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler
+        Settings of the next draw, as the estimators take them; ``"auto"`` leaves one to the rule.
     budget_epsilon, budget_delta : float
         Budget that a new ledger will get.
     plan : Plan or None
         What the settings buy, known without reading a row.
+    no_plan : str
+        Why these settings buy nothing; empty where there is a plan.
     constants : Constants or None
         Public constants of the problem that the settings pose; the ridge changes no plan.
     account : Account or None
@@ -80,14 +91,16 @@ class ExplorerState(traitlets.HasTraits):
     data = traitlets.Any(None)
     loss = traitlets.Unicode("logistic")
     psi = traitlets.Float(0.02)
-    radius = traitlets.Float(4.0)
-    ridge = traitlets.Float(0.0)
+    radius = _or_auto(traitlets.Float(4.0))
+    ridge = _or_auto(traitlets.Float(0.0))
     epsilon = traitlets.Float(4.0)
     delta = traitlets.Float(1e-6)
-    n_draws = traitlets.Int(20)
+    n_draws = _or_auto(traitlets.Int(20))
+    sampler = traitlets.Enum((AUTO, *SAMPLERS), AUTO)
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
     plan = traitlets.Any(None, allow_none=True)
+    no_plan = traitlets.Unicode("")
     constants = traitlets.Any(None, allow_none=True)
     account = traitlets.Any(None, allow_none=True)
     same_rows = traitlets.Unicode("")
@@ -108,6 +121,22 @@ class ExplorerState(traitlets.HasTraits):
     def spent(self) -> bool:
         """Whether the price of the draw under way is in the ledger already."""
         return self.phase in SPENT
+
+    @property
+    def uncharged(self) -> str:
+        """Why the next draw has no price and no guarantee; empty where it has both."""
+        if self.data is not None and self.data.bounds_learnt:
+            return "bounds were learnt from the rows"
+        if traits_of(self.sampler).curator_only:
+            return f"{self.sampler} reads the rows without noise: for the curator alone"
+        return ""
+
+    @property
+    def asked_draws(self) -> int:
+        """How many models the next draw asks for."""
+        if self.n_draws != AUTO:
+            return int(self.n_draws)
+        return 1 if self.plan is None else int(self.plan.n_draws)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the next draw by name."""

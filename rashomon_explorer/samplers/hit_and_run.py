@@ -54,6 +54,7 @@ class HitAndRunSampler:
         uniform_on="ball",
         stays_inside=True,
         mechanism="exact",
+        curator_only=True,
     )
 
     @classmethod

@@ -65,7 +65,7 @@ class MalaSampler:
     burn_in: int | None = None
     thin: int | None = None
 
-    traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact")
+    traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact", curator_only=True)
 
     def __post_init__(self) -> None:
         """Refuse settings that make no chain."""

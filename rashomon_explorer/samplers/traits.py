@@ -29,6 +29,8 @@ class Traits:
         Key in :data:`rashomon_explorer.planning.MECHANISMS` of the plan that it carries out.
     weighed : bool, default=False
         ``sampler="auto"`` weighs it against the others.
+    curator_only : bool, default=False
+        It reads the rows without noise, so that nothing is charged and nothing may be released.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Traits:
     may_give_up: bool = False
     mechanism: str = ""
     weighed: bool = False
+    curator_only: bool = False
 
     @property
     def dependence_known(self) -> bool:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.datasets import load_csv, load_dataset
-from rashomon_explorer.explorer import Explorer, app
+from rashomon_explorer.explorer import Explorer, app, opening
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +39,21 @@ def table(tmp_path):
 def learnt(table):
     with pytest.warns(UserWarning, match="learnt from the rows"):
         return load_csv(table, target="repaid", sensitive=["sex"], learn_bounds=True)
+
+
+@pytest.fixture
+def as_it_opens():
+    """For tests of the settings that a data set is opened with."""
+
+
+@pytest.fixture(autouse=True)
+def opens_with_exact_draws(request, monkeypatch):
+    """Open every data set with twenty exact draws, unless a test is about what it opens with."""
+    if "as_it_opens" in request.fixturenames:
+        return
+
+    def exactly(task, planned):
+        many = opening._MANY[task]
+        return {**many, "sampler": "exact"}
+
+    monkeypatch.setattr("rashomon_explorer.explorer.chosen.opening", exactly)

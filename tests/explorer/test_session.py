@@ -335,12 +335,15 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     assert explorer.draw_panel.draw.disabled
 
 
-def test_what_takes_a_table_as_it_is_is_shown_without_its_rows(cancer, tmp_path):
+def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, tmp_path):
     schema = TableSchema([Numeric(name, cancer.bounds[name]) for name in cancer.X])
     classifier = RashomonClassifier(n_draws=7, schema=schema).fit(cancer.X, cancer.y)
     assert Explorer(classifier, home=tmp_path).rashomon_set is classifier.rashomon_set_
-    with pytest.raises(DataError, match="show it without data, or what was fitted"):
-        Explorer(classifier, data=cancer, home=tmp_path)
+    explorer = Explorer(classifier, data=cancer, home=tmp_path)
+    scores = explorer.rashomon_set.scores(np.asarray(explorer.rows)).mean(axis=0)
+    assert scores == pytest.approx(classifier.predict_proba(cancer.X)[:, 1])
+    with pytest.raises(DataError, match="the table lacks 'mean radius'"):
+        Explorer(classifier, data=load_dataset("wine"), home=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class BudgetCard(FigureCard):
         account, plan = self.state.account, self.state.plan
         if account is None:
             return empty(self.title, NO_DATA, HEIGHT)
-        charged = self.state.data is not None and not self.state.data.bounds_learnt
+        charged = self.state.data is not None and not self.state.uncharged
         planned = plan.guarantee if plan is not None and charged and not self.state.spent else None
         return Recipe(
             partial(

@@ -94,7 +94,7 @@ class BudgetGauge:
                 f'<p class="rx-note">This ledger has no budget. Spent: {price(account.spent)}.</p>'
             )
             return
-        free = self.state.spent or (self.state.data is not None and self.state.data.bounds_learnt)
+        free = self.state.spent or bool(self.state.uncharged)
         after = account.spent if free or plan is None else account.after(plan.guarantee)
         self.gauge.value = _gauge(account.spent, after, account.budget, account.delta) + _where(
             account.path.name, fixed

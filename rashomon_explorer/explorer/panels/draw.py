@@ -57,7 +57,7 @@ class DrawPanel:
         self.draw.on_click(guarded(self.state, "Drawing", lambda _: begin()))
         self.stop.on_click(guarded(self.state, "Stopping", lambda _: session.stop()))
         self.state.observe(
-            lambda _: self.refresh(), ["phase", "plan", "data", "n_drawn", "account"]
+            lambda _: self.refresh(), ["phase", "plan", "no_plan", "data", "n_drawn", "account"]
         )
         self.state.observe(self._say, "message")
         buttons = ipywidgets.HBox([self.draw, self.stop])
@@ -82,22 +82,29 @@ class DrawPanel:
         state = self.state
         offer = NextDraw.of(state)
         over = offer is not None and not offer.affordable
-        self.draw.disabled = state.data is None or state.busy or over
+        self.draw.disabled = state.data is None or state.busy or over or bool(state.no_plan)
         # The loud button sells only what is worth having.
         doubtful = offer is not None and bool(offer.doubt)
         self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
-        self.draw.description = f"Draw {plural(state.n_draws, 'model')}" if state.data else "Draw"
+        self.draw.description = (
+            f"Draw {plural(state.asked_draws, 'model')}" if state.data else "Draw"
+        )
         self.price.value = self._price()
         self.progress.value = self._bar()
 
     def _price(self) -> str:
         state = self.state
+        if state.no_plan:
+            return f'<p class="rx-note"><b>Not to be had</b>: {escape(state.no_plan)}</p>'
         if state.plan is None or state.data is None:
             return '<p class="rx-note">Choose a data set first.</p>'
-        if state.data.bounds_learnt:
-            return '<p class="rx-note"><b>No guarantee</b>: bounds were learnt from the rows.</p>'
+        if state.uncharged:
+            return (
+                '<p class="rx-note"><b>No guarantee</b>, and nothing is charged: '
+                f"{escape(state.uncharged)}.</p>"
+            )
         offer = NextDraw.of(state)
         if offer is None:
             return ""
@@ -123,7 +130,7 @@ class DrawPanel:
         state = self.state
         if not state.spent:
             return ""
-        asked = state.drawn_settings.get("n_draws", state.n_draws)
+        asked = state.asked_draws
         return (
             f'<progress max="{asked}" value="{state.n_drawn}" aria-label="Draws made"></progress>'
             f"<span>{state.n_drawn} of {asked}</span>"

@@ -4,7 +4,9 @@ import ipywidgets
 import traitlets
 
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.panels.open_dial import OpenDial
+from rashomon_explorer.explorer.panels.way import WayPicker
+from rashomon_explorer.explorer.state import OPEN, ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.losses import get_loss
 
@@ -97,6 +99,10 @@ class ModelPanel:
     ----------
     dials : dict of str to Dial
         By the estimators' parameter names.
+    open : dict of str to OpenDial
+        Those that may be left to the rule.
+    way : WayPicker
+        The way to draw.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -109,21 +115,24 @@ class ModelPanel:
             description="More settings", tooltip="Radius, ridge and δ"
         )
         self.more.add_class("rx-quiet")
-        self._extra = ipywidgets.VBox([self.dials[name] for name in _MORE])
-        self._extra.layout.display = "none"
         self._code = CodeToggle(self.lines, "Model")
+        self.way = WayPicker(state)
         for name, dial in self.dials.items():
-            to_state = int if name == "n_draws" else float
-            traitlets.link((dial, "value"), (state, name), transform=(to_state, float))
+            if name not in OPEN:
+                traitlets.link((dial, "value"), (state, name))
+        self.open = {name: OpenDial(state, name, self.dials[name]) for name in OPEN}
+        shown = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
+        self._extra = ipywidgets.VBox([shown[name] for name in _MORE])
+        self._extra.layout.display = "none"
         traitlets.link((self.loss, "value"), (state, "loss"))
         self.more.observe(self._toggle, "value")
-        state.observe(lambda _: self._code.refresh(), list(self.dials))
+        state.observe(lambda _: self._code.refresh(), [*self.dials, "sampler"])
         state.observe(self._offer, "data")
         state.observe(self._lock, "phase")
         self.widget = card(
             "2",
             "Model",
-            [self.loss, *(self.dials[name] for name in _MAIN), self.more, self._extra],
+            [self.loss, self.way.widget, *(shown[name] for name in _MAIN), self.more, self._extra],
             self._code,
         )
 
@@ -132,7 +141,9 @@ class ModelPanel:
         state = self.state
         regression = state.data is not None and state.data.task == "regression"
         kind = "RashomonRegressor" if regression else "RashomonClassifier"
-        settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in self.dials)
+        settings = ", ".join(
+            f"{name}={getattr(state, name)!r}" for name in (*self.dials, "sampler")
+        )
         bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
         several = state.data is not None and len(state.data.classes or ()) > 2
         classes = f", classes=range({len(state.data.classes)})" if several else ""
@@ -147,5 +158,6 @@ class ModelPanel:
             self._code.refresh()
 
     def _lock(self, _change: object) -> None:
-        for control in (*self.dials.values(), self.loss):
+        ticks = [one.auto for one in self.open.values()]
+        for control in (*self.dials.values(), *ticks, self.way.way, self.loss):
             control.disabled = self.state.busy

@@ -50,7 +50,7 @@ class PlanPanel:
         self.in_words.observe(lambda _: self._tell(), "value")
         self.ways = OtherWays(lambda: self.state.plan)
         self._code = CodeToggle(self.lines, "Plan")
-        state.observe(lambda _: self.refresh(), ["plan", "account", "data", "phase"])
+        state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
         asked = [self.in_words, self._words, self.ways.button, self.ways.offers]
         self.widget = card("3", "Plan", [self.facts, *asked], self._code)
         self.refresh()
@@ -72,7 +72,10 @@ class PlanPanel:
         """Write the numbers again."""
         plan = self.state.plan
         if plan is None:
-            self.facts.value = '<p class="rx-note">Choose a data set to see what a price buys.</p>'
+            told = self.state.no_plan or "Choose a data set to see what a price buys."
+            self.facts.value = f'<p class="rx-note">{escape(told)}</p>'
+            self._tell()
+            self.ways.refresh()
             return
         rows = [
             fact(
@@ -98,8 +101,8 @@ class PlanPanel:
 
     def _price(self) -> list[str]:
         state, plan = self.state, self.state.plan
-        if state.data is not None and state.data.bounds_learnt:
-            why = "bounds were learnt from the rows, so nothing is charged"
+        if state.uncharged:
+            why = f"{state.uncharged}, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
         at = f"at δ = {number(plan.delta, rounding='up')}"
         offer = NextDraw.of(state)

@@ -1,0 +1,66 @@
+"""The table on screen as its models see it."""
+
+import warnings
+from typing import Any
+
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+
+from rashomon_explorer.estimators import PublicBoundsScaler
+from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.schema import Anything, TableEncoder, TableSchema
+
+
+def features_of(schema: TableSchema) -> TableSchema:
+    """Leave the target to the data set, which has coded it.
+
+    >>> from rashomon_explorer.schema import Numeric, YesNo
+    >>> features_of(TableSchema([Numeric("age", (18, 90)), YesNo("repaid", role="target")]))
+    TableSchema
+      age     numeric 18 to 90
+      repaid  anything, ignore
+    """
+    target = schema.target
+    return TableSchema(
+        [Anything(one.name, role="ignore") if one is target else one for one in schema.columns]
+    )
+
+
+def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
+    """Encode a data set by its schema, row by row; returns the encoder and the rows.
+
+    Rows whose schema was learnt carry the mark of it; the page says so by itself.
+    """
+    encoder = TableEncoder(features_of(data.schema))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return encoder, encoder.fit_transform(data.frame)
+
+
+def scaled(data: Bunch) -> pd.DataFrame:
+    """Scale the same columns by their bounds, as they may have been charged elsewhere."""
+    return PublicBoundsScaler(data.bounds).set_output(transform="pandas").fit_transform(data.X)
+
+
+def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
+    """Rows of a data set as a fitted estimator's models take them.
+
+    Columns that are encoded already, as in ``data.X``, or the table as it is, for whoever has a
+    schema.
+    """
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if hasattr(last, "encoder_"):
+        return _by_schema(last.encoder_, data)
+    if last is estimator:
+        return data.X
+    first = estimator[0]
+    if isinstance(first, TableEncoder) and first.schema is not None:
+        return estimator[1:-1].transform(_by_schema(first, data))
+    return estimator[:-1].transform(data.X)
+
+
+def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
+    """Encode what the schema declares of the table; of a table without it, an error says what."""
+    declared = set(encoder.schema_)
+    return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])
