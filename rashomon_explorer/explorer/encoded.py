@@ -56,7 +56,10 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
         return data.X
     first = estimator[0]
     if isinstance(first, TableEncoder) and first.schema is not None:
-        return estimator[1:-1].transform(_by_schema(first, data))
+        rows = _by_schema(first, data)
+        for _, step in estimator.steps[1:-1]:
+            rows = step.transform(rows)
+        return rows
     return estimator[:-1].transform(data.X)
 
 
