@@ -37,6 +37,7 @@ FLOORS = [
     {"samplers"},
     {"theory"},
     {"rashomon_set"},
+    {"trees"},
     {"measures", "estimators"},
     {"release"},
     {"plots"},

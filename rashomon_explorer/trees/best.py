@@ -1,0 +1,98 @@
+"""A tree of least errors, by walking the least errors back."""
+
+import numpy as np
+
+from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
+from rashomon_explorer.trees.lattice import Level
+from rashomon_explorer.trees.least import Least, pairs
+from rashomon_explorer.trees.tree_class import TreeClass
+
+
+def best_tree(levels: list[Level], trees: TreeClass, least: Least, leaves: int) -> Node:
+    """Tree of least errors with so many leaves; of several the first by features.
+
+    >>> from rashomon_explorer.trees.lattice import lattice
+    >>> from rashomon_explorer.trees.least import least_errors
+    >>> from rashomon_explorer.trees.rows import MergedRows
+    >>> trees, rows = TreeClass(2, 2), MergedRows.of([[1, 0], [0, 0]], [1, 0], n_labels=2)
+    >>> levels = lattice(rows, trees)
+    >>> best_tree(levels, trees, least_errors(levels, trees), leaves=1)
+    Leaf(prediction=0)
+    """
+    return _Best(levels, trees, least).below(0, 0, leaves, ())
+
+
+class _Best:
+    def __init__(self, levels: list[Level], trees: TreeClass, least: Least) -> None:
+        self._levels, self._trees, self._least = levels, trees, least.levels
+
+    def below(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
+        level = self._levels[asked]
+        if leaves == 1:
+            return Leaf(int(np.argmax(level.totals[place])))
+        goal = self._least[asked][place, leaves - 1]
+        for feature in range(self._trees.n_features):
+            if feature in path:
+                continue
+            cut = level.cuts[place, feature]
+            if leaves == 2:
+                found = self._stump(level, place, feature, int(goal))
+            elif cut:
+                found = self._cut(asked, place, feature, leaves, (*path, feature))
+            else:
+                found = self._uncut(asked, place, feature, leaves, (*path, feature))
+            if found is not None:
+                return found
+        raise AssertionError("least errors are those of a tree")
+
+    def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
+        having = level.with_feature[place, feature]
+        lacking = level.totals[place] - having
+        for a in range(len(having)):
+            for b in range(len(having)):
+                errors = having.sum() - having[a] + lacking.sum() - lacking[b]
+                if a != b and errors == goal:
+                    return Split(feature, Leaf(a), Leaf(b))
+        return None
+
+    def _cut(
+        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...]
+    ) -> Node | None:
+        level, below = self._levels[asked], self._least[asked + 1]
+        yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
+        for a, b in pairs(leaves, below.shape[1]):
+            if below[yes, a - 1] + below[no, b - 1] == self._least[asked][place, leaves - 1]:
+                first = self.below(asked + 1, yes, a, path)
+                return Split(feature, first, self.below(asked + 1, no, b, path))
+        return None
+
+    def _uncut(
+        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...]
+    ) -> Node | None:
+        level, below = self._levels[asked], self._least[asked + 1]
+        same = int(level.same[place])
+        for a, b in pairs(leaves, below.shape[1]):
+            if below[same, b - 1] == self._least[asked][place, leaves - 1]:
+                reached = self.below(asked + 1, same, b, path)
+                nobody = first_tree(self._trees, a, path)
+                having = bool(level.with_feature[place, feature].any())
+                return Split(feature, *((reached, nobody) if having else (nobody, reached)))
+        return None
+
+
+def first_tree(trees: TreeClass, leaves: int, path: tuple[int, ...]) -> Node:
+    """Return some subtree of so many leaves below asked questions, where no row comes.
+
+    >>> first_tree(TreeClass(3, 2), 2, (0,))
+    Split(feature=1, if_true=Leaf(prediction=0), if_false=Leaf(prediction=1), relation='==', \
+reference=1.0)
+    """
+    if leaves == 1:
+        return Leaf(0)
+    feature = next(one for one in range(trees.n_features) if one not in path)
+    if leaves == 2:
+        return Split(feature, Leaf(0), Leaf(1))
+    deeper = (*path, feature)
+    most = len(trees.table[len(deeper)])
+    a, b = next(pair for pair in pairs(leaves, most))
+    return Split(feature, first_tree(trees, a, deeper), first_tree(trees, b, deeper))

@@ -1,0 +1,255 @@
+"""The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.randomness import generator
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.fitted import class_codes
+from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.rashomon_set.predictor import PredictorSet
+from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.trees.best import best_tree
+from rashomon_explorer.trees.counting import Counts, Histogram, count
+from rashomon_explorer.trees.lattice import Level, lattice
+from rashomon_explorer.trees.law import limits, losses_of, uniform
+from rashomon_explorer.trees.least import Least, least_errors
+from rashomon_explorer.trees.rows import MergedRows
+from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
+from rashomon_explorer.trees.walk import Walker
+from rashomon_explorer.validation import check_count, check_nonnegative
+
+
+class CountedTrees(Shown):
+    """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
+
+    Trees are counted and not listed: for every set of rows that a path of questions leads to, and
+    every number of leaves, how many subtrees err so many times. Counts are exact as long as the
+    class has at most 2⁵³ trees.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, m)
+        0 and 1 alone.
+    y : array-like of shape (n,)
+        Labels.
+    max_leaves : int
+        Most leaves of a tree.
+    max_depth : int, optional
+        Most questions on a path.
+    leaf_penalty : float, default=0.0
+        λ in the loss: share of errors + λ · leaves.
+    classes : sequence, optional
+        Labels that may occur, in order; by default those that do.
+    feature_names : sequence of str, optional
+        By default a table's column names, or x0, x1, ….
+    most_memory : int, default=4 GiB
+        Bytes that counting may take; more is refused before a value of a row is looked at.
+
+    Raises
+    ------
+    DataError
+        If X holds anything but 0 and 1, or counting might take more memory.
+
+    Examples
+    --------
+    >>> trees = CountedTrees([[1, 0], [1, 1], [0, 1], [0, 0]], [1, 0, 0, 0], max_leaves=3)
+    >>> trees.least, trees.sizes(psi=0.25), trees.size(psi=0.25)
+    (0.0, (1, 2, 2), 5)
+    >>> trees.draw(2, psi=0.0, random_state=0).losses.tolist()
+    [0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        max_leaves: int,
+        max_depth: int | None = None,
+        leaf_penalty: float = 0.0,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        most_memory: int = DEFAULT_MEMORY,
+    ) -> None:
+        check_nonnegative(leaf_penalty=leaf_penalty)
+        shape = np.shape(X)
+        if len(shape) != 2 or 0 in shape:
+            raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
+        labels = np.asarray(y)
+        self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
+        self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
+        self.trees.check_memory(shape[0], most_memory)
+        self.leaf_penalty = float(leaf_penalty)
+        self.feature_names = _names(X, shape[1], feature_names)
+        if len(self.classes) < 2:
+            raise DataError(
+                f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
+                "declare them all: classes=[...]"
+            )
+        codes = class_codes(labels, self.classes, "y")
+        self.rows = MergedRows.of(X, codes, len(self.classes))
+        self._counted: Counts | None = None
+        self._within = -1.0
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.rows.n
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Sets of rows that paths lead to."""
+        with one_blas_thread():
+            return lattice(self.rows, self.trees)
+
+    @cached_property
+    def least_errors(self) -> Least:
+        """Least errors below each of them."""
+        return least_errors(self.levels, self.trees)
+
+    @cached_property
+    def least(self) -> float:
+        """Loss of the best tree."""
+        return float(self.least_by_leaves.min())
+
+    @property
+    def least_by_leaves(self) -> FloatArray:
+        """Least loss of a tree of 1, 2, … leaves."""
+        whole = self.least_errors.whole
+        leaves = np.arange(1, len(whole) + 1)
+        each = [losses_of(self.n, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves]
+        return np.array(each)
+
+    def limits(self, psi: float) -> IntArray:
+        """Most errors of a tree of 1, 2, … leaves within ψ; −1 where none is."""
+        check_nonnegative(psi=psi)
+        return limits(self.n, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
+
+    def counts(self, psi: float) -> Counts:
+        """Count all trees within ψ, for every set of rows; the largest ψ so far is kept."""
+        limit = self.limits(psi)
+        if self._counted is None or psi > self._within:
+            self._counted = self.counted_within(limit)
+            self._within = psi
+        return self._counted
+
+    def counted_within(self, limit: IntArray) -> Counts:
+        """Count the trees with at most so many errors, by leaves."""
+        with one_blas_thread():
+            return count(self.levels, self.trees, self.least_errors, limit)
+
+    def histogram(self, psi: float) -> list[Histogram | None]:
+        """For 1, 2, … leaves: least errors, and how many trees within ψ have so many and more."""
+        limit = self.limits(psi).tolist()
+        return [
+            None if found is None else (found[0], found[1][: max(0, most - found[0] + 1)])
+            for found, most in zip(self.counts(psi).by_leaves(), limit, strict=True)
+        ]
+
+    def sizes(self, psi: float) -> tuple[int, ...]:
+        """Count the trees within ψ of the best, by leaves 1, 2, …."""
+        found = self.histogram(psi)
+        return tuple(0 if one is None else sum(map(int, one[1].tolist())) for one in found)
+
+    def size(self, psi: float) -> int:
+        """Count the trees within ψ of the best.
+
+        Exact for a class of at most 2⁵³ trees, otherwise right to a relative 10⁻⁸.
+        """
+        return sum(self.sizes(psi))
+
+    def curve(self, psis: ArrayLike) -> NDArray[Any]:
+        """Count the trees within every ψ, shape (K, leaves), at once.
+
+        Parameters
+        ----------
+        psis : array-like of shape (K,)
+
+        Examples
+        --------
+        >>> trees = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+        >>> trees.curve([0.0, 0.5]).tolist()
+        [[0, 1], [1, 2]]
+        """
+        values = np.asarray(psis, dtype=float)
+        self.counts(float(values.max(initial=0.0)))
+        return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
+
+    def best(self) -> Node:
+        """Return a tree of least loss; of several one with the fewest leaves."""
+        leaves = 1 + int(np.argmin(self.least_by_leaves))
+        return best_tree(self.levels, self.trees, self.least_errors, leaves)
+
+    def draw(
+        self, n_draws: int, psi: float, random_state: int | list[int] | None = None
+    ) -> PredictorSet:
+        """Draw trees uniformly from all within ψ, independently.  Not private.
+
+        Parameters
+        ----------
+        n_draws : int
+        psi : float
+            Rashomon threshold, in units of the loss.
+        random_state : int or list of int, optional
+            Seed.
+
+        Returns
+        -------
+        PredictorSet
+            Trees, with their losses; not complete, unless there is but one.
+        """
+        check_count(n_draws=n_draws)
+        counts = self.counts(psi)
+        rng = generator(random_state)
+        walker = Walker(counts, rng)
+        cells = uniform(self.histogram(psi)).draw(n_draws, rng)
+        drawn = [walker.draw(*cell) for cell in cells if cell is not None]
+        losses = [self.loss(*cell) for cell in cells if cell is not None]
+        return self.as_set(drawn, np.array(losses), psi)
+
+    def loss(self, leaves: int, errors: int) -> float:
+        """Loss of a tree by its leaves and errors."""
+        return float(losses_of(self.n, self.leaf_penalty, leaves, np.array([errors]))[0])
+
+    def as_set(self, trees: Sequence[Node], losses: FloatArray, psi: float) -> PredictorSet:
+        """Gather trees of the class, of known losses, beside the best one."""
+        kind = (len(self.classes), self.feature_names)
+        return PredictorSet(
+            models=DecisionTrees(tuple(trees), *kind),
+            reference=DecisionTrees((self.best(),), *kind),
+            losses=losses,
+            least=self.least,
+            psi=float(psi),
+            task="classification",
+            classes=self.classes,
+            names=tuple(f"tree {place}" for place in range(len(trees))),
+            loss="objective" if self.leaf_penalty else "zero_one",
+        )
+
+    def _title(self) -> str:
+        return f"CountedTrees: {self.trees.size:,} trees on {self.n:,} rows (not private)"
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("leaves", f"at most {self.trees.most_leaves}"),
+            ("depth", f"at most {self.trees.depth}"),
+            ("least", f"{self.least:.6g}"),
+            ("rows", f"{len(self.rows.patterns):,} different"),
+        ]
+
+
+def _names(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
+    if given is None:
+        own = getattr(X, "columns", None)
+        return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))
+    if len(given) != width:
+        raise DataError(f"feature_names must name {width} columns, got {len(given)}")
+    return tuple(map(str, given))

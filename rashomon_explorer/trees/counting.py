@@ -1,0 +1,248 @@
+"""Numbers of trees by leaves and errors, for every set that a tree within the limits can reach."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.trees.lattice import Level
+from rashomon_explorer.trees.least import Least, allowances, leaf_errors, pairs
+from rashomon_explorer.trees.tree_class import TreeClass
+
+# Multiply-adds of a product of all with all that take as long as one shift, or one scattered sum.
+_SHIFT = 2500
+_SCATTER = 12
+_ROWS_AT_ONCE = 4096
+
+Histogram = tuple[int, FloatArray]
+"""Least errors, and the number of trees with so many and with 1, 2, … more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Histograms of the trees within limits, for each level, set and number of leaves.
+
+    N(l, ·) = Σ_features Σ_{a + b = l} N_yes(a, ·) ∗ N_no(b, ·). Sums and products of whole numbers
+    below 2⁵³ are exact in doubles; beyond, each is right to a relative 2⁻⁵³, and as nothing is
+    ever subtracted the error stays relative (``rounding``).
+    """
+
+    levels: list[Level]
+    trees: TreeClass
+    least: Least
+    limits: IntArray  # (leaves,): most errors of a tree of 1, 2, … leaves
+    found: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
+
+    def of(self, asked: int, leaves: int, place: int) -> Histogram | None:
+        """Histogram of the subtrees of at least two leaves below a set; None if none is within."""
+        return self.found[asked][leaves - 2][place]
+
+    def by_leaves(self) -> list[Histogram | None]:
+        """Histogram of the whole trees of 1, 2, … leaves."""
+        alone = _alone(self.levels[0].totals[0], int(self.limits[0]))
+        return [alone, *(one[0] for one in self.found[0])]
+
+
+def count(levels: list[Level], trees: TreeClass, least: Least, limits: IntArray) -> Counts:
+    """Count all trees with at most limits[l − 1] errors and l leaves, for every l.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees.lattice import lattice
+    >>> from rashomon_explorer.trees.least import least_errors
+    >>> from rashomon_explorer.trees.rows import MergedRows
+    >>> trees, rows = TreeClass(2, 2), MergedRows.of([[1, 0], [0, 1]], [1, 0], n_labels=2)
+    >>> levels = lattice(rows, trees)
+    >>> counts = count(levels, trees, least_errors(levels, trees), np.array([2, 2]))
+    >>> [(least, found.tolist()) for least, found in counts.by_leaves()]
+    [(1, [2.0]), (0, [2.0, 0.0, 2.0])]
+    """
+    given = allowances(levels, least, trees, limits)
+    found: list[list[list[Histogram | None]]] = []
+    for asked in range(len(levels) - 1, -1, -1):
+        counter = _Counter(levels[asked], trees, asked, least.levels[asked], given[asked])
+        found.insert(0, counter.level(found[0] if found else []))
+    return Counts(levels, trees, least, limits, found)
+
+
+def _alone(totals: IntArray, limit: int) -> Histogram | None:
+    errors = totals.sum() - totals
+    kept = errors[errors <= limit]
+    if not len(kept):
+        return None
+    first = int(kept.min())
+    return first, np.bincount(kept - first).astype(float)
+
+
+class _Counter:
+    """Counts one level, from the histograms of the next."""
+
+    def __init__(
+        self, level: Level, trees: TreeClass, asked: int, least: IntArray, given: IntArray
+    ) -> None:
+        self._level, self._trees, self._asked = level, trees, asked
+        self._least, self._given = least, given
+
+    def level(self, below: list[list[Histogram | None]]) -> list[list[Histogram | None]]:
+        most = self._least.shape[1]
+        if most < 2:
+            return []
+        found = [self._stumps()]
+        for leaves in range(3, most + 1):
+            found.append(self._deeper(leaves, below))
+        return found
+
+    def _stumps(self) -> list[Histogram | None]:
+        """Two leaves: one number of errors a feature and pair of labels, all sets at once."""
+        least, given = self._least[:, 1], self._given[:, 1]
+        wanted = np.flatnonzero(given >= least)
+        result: list[Histogram | None] = [None] * len(least)
+        for first in range(0, len(wanted), _ROWS_AT_ONCE):
+            places = wanted[first : first + _ROWS_AT_ONCE]
+            self._some_stumps(places, least[places], given[places], result)
+        return result
+
+    def _some_stumps(
+        self, places: IntArray, least: IntArray, given: IntArray, result: list[Histogram | None]
+    ) -> None:
+        errors, weights = stump_errors(self._level, places)
+        given = np.minimum(given, self._level.rows[places])
+        starts = np.concatenate([[0], np.cumsum(given - least + 1)])
+        kept = (weights > 0) & (errors <= given[:, None])
+        at = (errors - least[:, None] + starts[:-1, None])[kept]
+        flat = np.bincount(at, weights=weights[kept], minlength=starts[-1]).astype(float)
+        parts = np.split(flat, starts[1:-1])
+        for place, low, part in zip(places.tolist(), least.tolist(), parts, strict=True):
+            result[place] = (low, part)
+
+    def _deeper(self, leaves: int, below: list[list[Histogram | None]]) -> list[Histogram | None]:
+        least, given = self._least[:, leaves - 1], self._given[:, leaves - 1]
+        result: list[Histogram | None] = [None] * len(least)
+        for place in np.flatnonzero(given >= least).tolist():
+            low = int(least[place])
+            high = min(int(given[place]), int(self._level.rows[place]))
+            total = np.zeros(high - low + 1)
+            self._add_cut(place, leaves, below, low, total)
+            self._add_uncut(place, leaves, below, low, total)
+            result[place] = (low, total)
+        return result
+
+    def _add_cut(
+        self,
+        place: int,
+        leaves: int,
+        below: list[list[Histogram | None]],
+        low: int,
+        total: FloatArray,
+    ) -> None:
+        level = self._level
+        features = np.flatnonzero(level.cuts[place])
+        if not len(features):
+            return
+        yes, no = level.yes[place, features].tolist(), level.no[place, features].tolist()
+        most = len(below) + 1
+        shared = pairs(leaves, most)
+        if (1, leaves - 1) in shared:
+            having = level.with_feature[place, features]
+            lacking = level.totals[place] - having
+            with_it = (having.sum(axis=1, keepdims=True) - having).tolist()
+            without = (lacking.sum(axis=1, keepdims=True) - lacking).tolist()
+            deep = below[leaves - 3]
+            for at in range(len(features)):
+                for errors, other in ((with_it[at], deep[no[at]]), (without[at], deep[yes[at]])):
+                    if other is not None:
+                        _add_shifted(total, low, other, errors)
+        for a, b in shared:
+            if a == 1 or b == 1:
+                continue
+            first, second = below[a - 2], below[b - 2]
+            for at in range(len(features)):
+                one, other = first[yes[at]], second[no[at]]
+                if one is not None and other is not None:
+                    add_product(total, low, one, other)
+
+    def _add_uncut(
+        self,
+        place: int,
+        leaves: int,
+        below: list[list[Histogram | None]],
+        low: int,
+        total: FloatArray,
+    ) -> None:
+        """All rows on one side, and any subtree at all on the other, where it errs on none."""
+        level, spare = self._level, int(self._level.spare[place])
+        if spare == 0:
+            return
+        empty = self._trees.table[self._asked + 1]
+        for a, b in pairs(leaves, len(empty)):
+            times = float(spare * empty[a - 1])
+            if b == 1:
+                errors = (level.totals[place].sum() - level.totals[place]).tolist()
+                _add_shifted(total, low, (0, np.array([times])), errors)
+            else:
+                one = below[b - 2][level.same[place]]
+                if one is not None:
+                    _add_at(total, low, one[0], one[1] * times)
+
+
+def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
+    """Errors (K, J) of all subtrees of two leaves below sets, and how many trees each stands for.
+
+    The first m·C(C − 1) are the cuts by feature, label of yes and label of no; the last C those
+    that do not cut, by the label of the leaf that has the rows.
+    """
+    part = _part(level, places)
+    yes, no = leaf_errors(part)
+    labels = range(yes.shape[2])
+    both = [yes[..., a] + no[..., b] for a in labels for b in labels if a != b]
+    cut = np.stack(both, axis=2).reshape(len(places), -1)
+    counted = np.repeat(part.cuts.astype(float), len(both), axis=1)
+    uncut = part.rows[:, None] - part.totals
+    spare = np.repeat(part.spare[:, None] * float(len(labels) - 1), len(labels), axis=1)
+    return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
+
+
+def _part(level: Level, places: IntArray) -> Level:
+    totals, having = level.totals[places], level.with_feature[places]
+    cuts, spare = level.cuts[places], level.spare[places]
+    return Level([], totals, having, cuts, spare, level.yes[:0], level.no[:0], level.same[:0])
+
+
+def _add_shifted(total: FloatArray, low: int, one: Histogram, shifts: list[int]) -> None:
+    for shift in shifts:
+        _add_at(total, low, one[0] + shift, one[1])
+
+
+def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None:
+    """Add what is within the limit."""
+    first = start - low
+    room = len(total) - first
+    if room > 0:
+        part = values[:room]
+        total[first : first + len(part)] += part
+
+
+def add_product(total: FloatArray, low: int, one: Histogram, other: Histogram) -> None:
+    """Add the numbers of pairs of trees by the sum of their errors, as far as within the limit."""
+    first = one[0] + other[0] - low
+    room = len(total) - first
+    if room <= 0:
+        return
+    a, b = one[1][:room], other[1][:room]
+    product: FloatArray
+    filled, other_filled = np.flatnonzero(a), np.flatnonzero(b)
+    if len(filled) > len(other_filled):
+        a, b, filled, other_filled = b, a, other_filled, filled
+    shifting = len(filled) * (_SHIFT + len(b))
+    if len(filled) * len(other_filled) * _SCATTER < min(shifting, len(a) * len(b)):
+        at = np.add.outer(filled, other_filled).ravel()
+        values = np.outer(a[filled], b[other_filled]).ravel()
+        product = np.bincount(at, values)[:room].astype(float)
+    elif shifting < len(a) * len(b):
+        for shift, times in zip(filled.tolist(), a[filled].tolist(), strict=True):
+            part = b[: room - shift]
+            total[first + shift : first + shift + len(part)] += times * part
+        return
+    else:
+        product = np.convolve(a, b)[:room]
+    total[first : first + len(product)] += product

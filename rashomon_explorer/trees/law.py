@@ -1,0 +1,171 @@
+"""The thresholded Gibbs law over trees by leaves and errors, in whole numbers."""
+
+import bisect
+import math
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.samplers.integer_law import IntegerLaw
+from rashomon_explorer.trees.counting import Histogram
+from rashomon_explorer.trees.tree_class import TreeClass
+from rashomon_explorer.trees.uniform import whole_below
+
+_DEEPEST = 250 * math.log(2)  # IntegerLaw's weights go down to 2⁻²⁵⁵
+_SURPLUS = 20.0
+
+
+@dataclass(frozen=True)
+class CappedEnergy:
+    """β·max{L − L* − ψ, 0}, and no more than ``cap``; L the share of errors and a price a leaf.
+
+    A cap changes no price: min{max{L, L* + ψ}, L* + c} moves by no more than L does. Below it
+    lies all but e^(−20) of the weight that trees of the class can have beyond it.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Threshold of the law.
+    leaf_penalty : float
+        Loss of a leaf.
+    cap : float
+        Largest energy.
+    """
+
+    n: int
+    beta: float
+    psi: float
+    leaf_penalty: float
+    cap: float
+
+    @classmethod
+    def of(
+        cls, trees: TreeClass, n: int, *, beta: float, psi: float, leaf_penalty: float
+    ) -> "CappedEnergy":
+        """Cap that is settled by the number of trees.
+
+        >>> CappedEnergy.of(TreeClass(2, 2), 100, beta=10.0, psi=0.1, leaf_penalty=0.0).cap
+        21.791759469228055
+        """
+        return cls(n, beta, psi, leaf_penalty, min(trees.log_size + _SURPLUS, _DEEPEST))
+
+    def limits(self, least: float, most_leaves: int) -> IntArray:
+        """Most errors of a tree of 1, 2, … leaves whose energy is below the cap."""
+        return limits(self.n, self.leaf_penalty, most_leaves, least + self.psi + self._width)
+
+    def __call__(self, losses: FloatArray, least: float) -> FloatArray:
+        """Energies of losses."""
+        beyond = np.maximum(losses - (least + self.psi), 0.0)
+        return np.asarray(np.minimum(self.beta * beyond, self.cap))
+
+    @property
+    def _width(self) -> float:
+        return self.cap / self.beta
+
+
+def losses_of(n: int, leaf_penalty: float, leaves: int, errors: IntArray) -> FloatArray:
+    """Loss of trees: the share of errors, and a price a leaf.
+
+    >>> losses_of(10, 0.01, 3, np.array([2])).tolist()
+    [0.23]
+    """
+    return np.asarray(errors / n + leaf_penalty * leaves)
+
+
+def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArray:
+    """Most errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none.
+
+    Compared as losses are compared, so that no tree on the very edge is lost to rounding.
+
+    >>> limits(10, 0.1, 3, 0.35).tolist()
+    [2, 1, 0]
+    """
+    errors = np.arange(n + 1)
+    found = [
+        np.searchsorted(losses_of(n, leaf_penalty, leaves, errors), most, side="right") - 1
+        for leaves in range(1, most_leaves + 1)
+    ]
+    return np.array(found, dtype=np.int64)
+
+
+class CellLaw:
+    """A law over cells of trees with as many leaves and errors, drawn from without rounding.
+
+    ``cells`` are (leaves, errors, how many trees, weight of one); all trees of the class have the
+    weight ``floor`` besides, which is drawn as the cell None. Weights are whole numbers.
+    """
+
+    def __init__(self, cells: list[tuple[int, int, int, int]], floor: int, size: int) -> None:
+        self._cells: list[tuple[int, int] | None] = [(cell[0], cell[1]) for cell in cells]
+        masses = [cell[2] * cell[3] for cell in cells]
+        if floor:
+            self._cells.append(None)
+            masses.append(floor * size)
+        self._ends = list(accumulate(masses))
+
+    @property
+    def total(self) -> int:
+        """Sum of all weights."""
+        return self._ends[-1]
+
+    def at(self, place: int) -> tuple[int, int] | None:
+        """Cell that owns ``place`` in 0, …, total − 1."""
+        return self._cells[bisect.bisect_right(self._ends, place)]
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[tuple[int, int] | None]:
+        """Leaves and errors of independent trees, or None for a tree of the whole class."""
+        return [self.at(whole_below(self.total, rng)) for _ in range(size)]
+
+
+def gibbs(
+    histograms: list[Histogram | None], trees: TreeClass, energy: CappedEnergy, least: float
+) -> CellLaw:
+    """Law ∝ exp(−energy) over all trees of the class.
+
+    What is below the cap is counted; every tree has the cap's weight besides, so that those beyond
+    need no counting: the law is a mixture of the whole class and of what stands out of it.
+    """
+    floor = whole_weights(np.array([energy.cap]))[0]
+    cells = []
+    for leaves, found in enumerate(histograms, start=1):
+        if found is None:
+            continue
+        first, numbers = found
+        errors = first + np.arange(len(numbers))
+        energies = energy(losses_of(energy.n, energy.leaf_penalty, leaves, errors), least)
+        weights = whole_weights(energies)
+        for place in np.flatnonzero(numbers).tolist():
+            extra = max(0, weights[place] - floor)
+            cells.append((leaves, first + place, int(numbers[place]), extra))
+    return CellLaw(cells, floor, trees.size)
+
+
+def uniform(histograms: list[Histogram | None]) -> CellLaw:
+    """All counted trees alike."""
+    cells = []
+    for leaves, found in enumerate(histograms, start=1):
+        if found is not None:
+            first, numbers = found
+            filled = np.flatnonzero(numbers).tolist()
+            cells += [(leaves, first + place, int(numbers[place]), 1) for place in filled]
+    return CellLaw(cells, 0, 0)
+
+
+def whole_weights(energies: FloatArray) -> list[int]:
+    """exp(−energy) as whole numbers of one unit, each right to a factor 1 ± 2⁻³⁹.
+
+    >>> heavy, light = whole_weights(np.array([0.0, np.log(2)]))
+    >>> heavy // light
+    2
+    """
+    law = IntegerLaw(energies)
+    shifts = (256 - law.depths).tolist()
+    return [
+        mantissa << shift for mantissa, shift in zip(law.mantissas.tolist(), shifts, strict=True)
+    ]

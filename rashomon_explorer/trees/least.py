@@ -1,0 +1,112 @@
+"""Least errors below every set, and how many errors it may have where the whole has few."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer.array_types import IntArray
+from rashomon_explorer.trees.lattice import Level
+from rashomon_explorer.trees.tree_class import TreeClass
+
+NEVER = np.int64(2**40)  # more errors than there are rows
+
+
+@dataclass(frozen=True, eq=False)
+class Least:
+    """Least errors (N, leaves) of a subtree below each set of each level, by leaves 1, 2, …."""
+
+    levels: list[IntArray]
+
+    @property
+    def whole(self) -> IntArray:
+        """Least errors of a tree of 1, 2, … leaves."""
+        return np.asarray(self.levels[0][0])
+
+
+def least_errors(levels: list[Level], trees: TreeClass) -> Least:
+    """Least errors by leaves, from the deepest level up.
+
+    e(l) = min over questions and a of e_yes(a) + e_no(l − a).
+    """
+    found: list[IntArray] = []
+    for asked in range(len(levels) - 1, -1, -1):
+        below = found[0] if found else None
+        found.insert(0, _of_level(levels[asked], trees.table, asked, below))
+    return Least(found)
+
+
+def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
+    """Errors (N, m, C) of each label on the rows with a feature, and on those without."""
+    having = level.with_feature
+    lacking = level.totals[:, None] - having
+    return having.sum(axis=2, keepdims=True) - having, lacking.sum(axis=2, keepdims=True) - lacking
+
+
+def _of_level(
+    level: Level, table: tuple[tuple[int, ...], ...], asked: int, below: IntArray | None
+) -> IntArray:
+    most = len(table[asked])
+    least = np.full((len(level.sets), most), NEVER)
+    least[:, 0] = level.rows - level.totals.max(axis=1)
+    if most >= 2:
+        stumps = np.where(level.cuts, _stumps(level), NEVER).min(axis=1, initial=NEVER)
+        least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
+    if below is None:
+        return least
+    deeper = np.vstack([below, np.full(below.shape[1], NEVER)])  # place −1 is nowhere
+    for leaves in range(3, most + 1):
+        for a, b in pairs(leaves, below.shape[1]):
+            both = (deeper[level.yes, a - 1] + deeper[level.no, b - 1]).min(axis=1)
+            beside_nothing = deeper[level.same, b - 1]
+            least[:, leaves - 1] = np.minimum.reduce([least[:, leaves - 1], both, beside_nothing])
+    return np.minimum(least, NEVER)
+
+
+def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
+    """Ways to share leaves between two branches that have at most ``most`` each.
+
+    >>> pairs(4, 2), pairs(3, 5)
+    ([(2, 2)], [(1, 2), (2, 1)])
+    """
+    return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
+
+
+def _stumps(level: Level) -> IntArray:
+    """Least errors (N, m) of two leaves with different labels, one a branch."""
+    yes, no = leaf_errors(level)
+    labels = range(yes.shape[2])
+    both = [yes[..., a] + no[..., b] for a in labels for b in labels if a != b]
+    return np.asarray(np.minimum.reduce(both))
+
+
+def allowances(
+    levels: list[Level], least: Least, trees: TreeClass, limits: IntArray
+) -> list[IntArray]:
+    """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1].
+
+    −1 where no such tree has so many leaves below the set: nothing need be counted there.
+    """
+    given = [np.full_like(one, -1) for one in least.levels]
+    given[0][0] = np.where(least.whole <= limits, limits, -1)
+    for asked, level in enumerate(levels[:-1]):
+        below = least.levels[asked + 1]
+        next_given = given[asked + 1]
+        for leaves in range(3, given[asked].shape[1] + 1):
+            room = given[asked][:, leaves - 1]
+            for a, b in pairs(leaves, below.shape[1]):
+                _hand_down(next_given[:, a - 1], room, level.yes, level.no, below[:, b - 1])
+                _hand_down(next_given[:, a - 1], room, level.no, level.yes, below[:, b - 1])
+                kept = (level.same >= 0) & (room >= 0)
+                np.maximum.at(next_given[:, b - 1], level.same[kept], room[kept])
+        next_given[next_given < below] = -1
+    return given
+
+
+def _hand_down(
+    given: IntArray, room: IntArray, to: IntArray, beside: IntArray, least_beside: IntArray
+) -> None:
+    """Raise what a branch may err to what its set may, less the least beside it."""
+    node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
+    left = room[node] - least_beside[beside[node, feature]]
+    kept = left >= 0
+    np.maximum.at(given, to[node, feature][kept], left[kept])

@@ -1,0 +1,107 @@
+"""Rows of yes-or-no features, equal ones merged."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.array_types import FloatArray, IntArray, Mask
+from rashomon_explorer.exceptions import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class MergedRows:
+    """Which combinations of features occur, and how many rows of each label each has.
+
+    A tree cannot tell equal rows apart, so that subsets of rows are sets of combinations.
+    """
+
+    patterns: Mask  # (U, m), each once
+    counts: IntArray  # (U, C): rows of each label
+    place: IntArray  # (n,): the combination of each row
+
+    @classmethod
+    def of(cls, X: ArrayLike, codes: ArrayLike, n_labels: int) -> "MergedRows":
+        """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, ….
+
+        Examples
+        --------
+        >>> rows = MergedRows.of([[1, 0], [1, 0], [0, 1]], [1, 0, 0], n_labels=2)
+        >>> rows.patterns.astype(int).tolist(), rows.counts.tolist()
+        ([[0, 1], [1, 0]], [[1, 0], [1, 1]])
+        """
+        table = yes_or_no(X)
+        labels = np.asarray(codes).astype(np.int64)
+        if labels.shape != (len(table),):
+            raise DataError(f"{len(table)} rows need as many labels, got shape {labels.shape}")
+        patterns, place = np.unique(table, axis=0, return_inverse=True)
+        place = place.reshape(-1).astype(np.int64)
+        flat = np.bincount(place * n_labels + labels, minlength=len(patterns) * n_labels)
+        return cls(patterns, flat.reshape(-1, n_labels).astype(np.int64), place)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.place)
+
+    @cached_property
+    def masks(self) -> list[int]:
+        """For each feature, the set of combinations that have it, as the bits of a number."""
+        return [as_bits(column) for column in self.patterns.T]
+
+    @cached_property
+    def everything(self) -> int:
+        """The set of all combinations."""
+        return as_bits(np.ones(len(self.patterns), dtype=bool))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Rows (U, (m + 1)·C) of each label that have each feature, and all of them."""
+        having = self.patterns[:, :, None] * self.counts[:, None, :]
+        every = np.concatenate([having, self.counts[:, None, :]], axis=1)
+        dtype = np.float32 if self.n < 2**24 else np.float64  # both exact so far
+        return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
+
+
+def yes_or_no(X: Any) -> Mask:
+    """Refuse what is not 0 and 1.
+
+    >>> yes_or_no([[0, 1], [1, 1]]).tolist()
+    [[False, True], [True, True]]
+    """
+    table = np.asarray(X)
+    if table.ndim != 2 or 0 in table.shape:
+        raise DataError(f"X must have rows and columns of 0 and 1, got shape {table.shape}")
+    if table.dtype == bool:
+        return table
+    strange = ~np.isin(table, (0, 1))
+    if strange.any():
+        row, column = np.argwhere(strange)[0]
+        raise DataError(
+            f"column {column} of X holds {table[row, column]!r} in row {row}, expected 0 or 1 "
+            "alone: declare thresholds=... for its numbers, or a schema with its levels"
+        )
+    return table.astype(bool)
+
+
+def as_bits(mask: Mask) -> int:
+    """Set of places as the bits of a whole number, place 0 the highest.
+
+    >>> bin(as_bits(np.array([True, False, True])))
+    '0b10100000'
+    """
+    return int.from_bytes(np.packbits(mask).tobytes(), "big")
+
+
+def as_masks(sets: list[int], size: int) -> NDArray[np.uint8]:
+    """Inverse of :func:`as_bits` for many sets: 0 and 1 of shape (len(sets), size).
+
+    >>> as_masks([0b10100000], 3).tolist()
+    [[1, 0, 1]]
+    """
+    width = (size + 7) // 8
+    written = b"".join(one.to_bytes(width, "big") for one in sets)
+    packed = np.frombuffer(written, dtype=np.uint8).reshape(len(sets), width)
+    return np.unpackbits(packed, axis=1, count=size)

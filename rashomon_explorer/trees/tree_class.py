@@ -1,0 +1,209 @@
+"""The class of sparse trees: what is public of it, with its size in closed form."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.validation import check_count
+
+DEFAULT_MEMORY = 4 * 2**30
+_LARGEST = 1e300  # counts are kept in doubles
+_EXACT = 2.0**53  # up to here every whole number is a double
+
+
+@dataclass(frozen=True, repr=False)
+class TreeClass(Shown):
+    """Trees on yes-or-no features with few leaves.  Public: it depends on no row.
+
+    No feature is asked twice on a path, and the two leaves of one split have different labels.
+    Every leaf may have every label, and no row need reach it: a class that left out empty leaves,
+    or gave each leaf the label of most of its rows, would tell of rows by which trees it holds,
+    and draws from it would not be private (docs/trees.md).
+
+    Parameters
+    ----------
+    n_features : int
+        Number of yes-or-no features.
+    max_leaves : int
+        Most leaves of a tree.
+    max_depth : int, optional
+        Most questions on a path; None for as many as the leaves allow.
+    n_labels : int, default=2
+
+    Raises
+    ------
+    DataError
+        If no tree has so many labels, or counts would pass the largest double.
+
+    Examples
+    --------
+    >>> trees = TreeClass(n_features=12, max_leaves=5)
+    >>> trees.sizes
+    (2, 24, 1056, 48048, 2196480)
+    >>> trees
+    TreeClass: 2,245,610 trees
+      leaves    at most 5
+      depth     at most 4
+      features  12
+      labels    2
+    """
+
+    n_features: int
+    max_leaves: int
+    max_depth: int | None = None
+    n_labels: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what is no class of trees."""
+        check_count(n_features=self.n_features, max_leaves=self.max_leaves)
+        if self.max_depth is not None:
+            check_count(max_depth=self.max_depth)
+        check_count(n_labels=self.n_labels)
+        if self.n_labels < 2:
+            raise DataError("n_labels must be at least 2: with one label there is one tree")
+        if self.size > _LARGEST:
+            raise DataError(
+                f"there are 10^{len(str(self.size)) - 1} trees of at most {self.max_leaves} leaves "
+                f"on {self.n_features} features, more than can be counted: allow fewer leaves"
+            )
+
+    @cached_property
+    def depth(self) -> int:
+        """Most questions that a path can hold."""
+        asked = self.max_leaves - 1 if self.max_depth is None else self.max_depth
+        return min(asked, self.max_leaves - 1, self.n_features)
+
+    @cached_property
+    def table(self) -> tuple[tuple[int, ...], ...]:
+        """Subtrees below a path of 0, 1, …, ``depth`` questions, by leaves 1, 2, ….
+
+        With r features left, T(1) = C labels, T(2) = r·C(C − 1), and
+        T(l) = r·Σ T'(a)·T'(l − a) for T' one question deeper.
+        """
+        labels = self.n_labels
+        below: tuple[int, ...] = (labels,)
+        rows = [below]
+        for asked in range(self.depth - 1, -1, -1):
+            left = self.n_features - asked
+            counts = [labels, left * labels * (labels - 1)]
+            for leaves in range(3, self.max_leaves - asked + 1):
+                pairs = range(max(1, leaves - len(below)), min(len(below), leaves - 1) + 1)
+                counts.append(left * sum(below[a - 1] * below[leaves - a - 1] for a in pairs))
+            while counts[-1] == 0:
+                counts.pop()
+            below = tuple(counts)
+            rows.append(below)
+        return tuple(reversed(rows))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of trees of 1, 2, … leaves."""
+        return self.table[0]
+
+    @property
+    def most_leaves(self) -> int:
+        """Most leaves that a tree of the class has."""
+        return len(self.sizes)
+
+    @property
+    def size(self) -> int:
+        """Number of trees."""
+        return sum(self.sizes)
+
+    @property
+    def log_size(self) -> float:
+        """Natural logarithm of their number."""
+        return math.log(self.size)
+
+    @property
+    def counts_are_exact(self) -> bool:
+        """Whether all counts are whole numbers that doubles hold exactly."""
+        return self.size <= _EXACT
+
+    def memory(self, n: int) -> int:
+        """Bytes that counting on n rows takes at most, whatever the rows.
+
+        At depth d there are at most C(m, d)·2^d sets of rows, each of at most n + 1 bits, and
+        every row is in C(m, d) of them, so that the histograms of one number of leaves hold at
+        most C(m, d)·(n + 2^d) numbers.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+
+        Examples
+        --------
+        >>> TreeClass(12, 7).memory(6907) < 2**30 < TreeClass(60, 10).memory(6907)
+        True
+        """
+        total = 0
+        m, labels = self.n_features, self.n_labels
+        for asked in range(max(1, self.split_levels)):
+            # A set that a question does not cut stays for the next level: fewer questions cut it.
+            ways = sum(math.comb(m, cut) for cut in range(asked + 1))
+            sets = sum(math.comb(m, cut) * 2**cut for cut in range(asked + 1))
+            per_set = n // 8 + 150 + m * (4 * labels + 8) + 16 * len(self.table[asked])
+            counted = max(0, len(self.table[asked]) - 1)
+            total += sets * (per_set + 200 * counted) + 8 * counted * (ways * n + sets)
+        return total
+
+    @property
+    def split_levels(self) -> int:
+        """Depths at which a node can have a split."""
+        return min(self.depth, max(0, self.max_leaves - 1))
+
+    def check_memory(self, n: int, most: int = DEFAULT_MEMORY) -> None:
+        """Refuse, from public numbers alone, what might not fit.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        most : int, default=4 GiB
+            Bytes.
+
+        Raises
+        ------
+        DataError
+            Naming the size that is needed and what would fit.
+
+        Examples
+        --------
+        >>> TreeClass(60, 10).check_memory(5000)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        rashomon_explorer.exceptions.DataError: counting trees of at most 10 leaves on 60 ...
+        """
+        needed = self.memory(n)
+        if needed <= most:
+            return
+        fits = self._that_fit(n, most)
+        raise DataError(
+            f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
+            f"{n:,} rows may take {_gib(needed)}, and {_gib(most)} are allowed: {fits}, take fewer "
+            "features, or allow more memory"
+        )
+
+    def _that_fit(self, n: int, most: int) -> str:
+        for leaves in range(self.max_leaves - 1, 0, -1):
+            smaller = TreeClass(self.n_features, leaves, self.max_depth, self.n_labels)
+            if smaller.memory(n) <= most:
+                return f"{leaves} leaves fit"
+        return "no number of leaves fits"
+
+    def _title(self) -> str:
+        return f"TreeClass: {self.size:,} trees"
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("leaves", f"at most {self.most_leaves}"),
+            ("depth", f"at most {self.depth}"),
+            ("features", str(self.n_features)),
+            ("labels", str(self.n_labels)),
+        ]
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.3g} GiB"
