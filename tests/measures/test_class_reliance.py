@@ -270,6 +270,20 @@ def test_the_majorant_touches_and_never_crosses() -> None:
     assert above(0.99 * majorant(s)).min() < -1e-3  # negative control
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("radius", [0.7, 20.0])
+def test_segments_end_at_the_level_or_at_the_ball(loss: str, radius: float) -> None:
+    problem = a_problem(loss, 2, radius=radius)
+    far = problem.minimum.theta[:, None] + np.random.default_rng(0).normal(size=(3, 40)) * 9
+    level = problem.minimum.value + 0.02
+    ends = pulled_inside(problem, level, far)
+    assert (problem.value(ends) <= level).all()
+    assert (np.linalg.norm(ends, axis=0) <= radius * (1 + 1e-12)).all()
+    beyond = ends + 1e-6 * (far - ends)
+    out = (problem.value(beyond) > level) | ~problem.domain.contains(beyond)
+    assert out.all()
+
+
 def test_quadratics_on_ellipses_against_their_rims() -> None:
     rng = np.random.default_rng(0)
     angle = np.linspace(0, 2 * np.pi, 20_001)

@@ -15,12 +15,16 @@ ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _HALVINGS = 50
 _ASCENTS = 60
+_AT_THE_RIM = 1e-13  # of ψ: a loss this close below the level is on it
+_LAST_BITS = 1e-14
+_NOTHING = 1e-15  # of a segment: rounding
 
 
 def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatArray:
     """Furthest models of the set on the segments from the best model to ``points`` (p, K).
 
-    The set is convex, so that bisection finds where each segment leaves it.
+    The set is convex, so that each segment leaves it once: first the domain, found by halving, then
+    the level of the loss, which is convex along the segment, so that a chord's place lies inside.
 
     ``level`` is the largest loss of the set, at least the best model's.
 
@@ -32,13 +36,72 @@ def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatAr
     """
     best = problem.minimum.theta[:, None]
     move = points - best
-    low, high = np.zeros(points.shape[1]), np.ones(points.shape[1])
+    # A loss among other models' differs in its last bits from the same loss alone.
+    level -= min(_LAST_BITS * abs(level), (level - problem.minimum.value) / 2)
+    room = level - problem.minimum.value
+    high = _within_domain(problem, best, move)
+    over = problem.value(best + high * move) - level
+    low, under = np.where(over <= 0, high, 0.0), np.where(over <= 0, over, -room)
+    halve = np.zeros(len(low), dtype=bool)
+    for _ in range(_HALVINGS):
+        open_ = np.flatnonzero((under < -_AT_THE_RIM * room) & (high - low > _NOTHING * high))
+        if not len(open_):
+            break
+        wide = (high - low)[open_]
+        chord = wide * under[open_] / (under - over)[open_]
+        share = low[open_] + np.where(halve[open_], wide / 2, chord)
+        found = problem.value(best + share * move[:, open_]) - level
+        kept = found <= 0
+        low[open_[kept]], under[open_[kept]] = share[kept], found[kept]
+        high[open_[~kept]], over[open_[~kept]] = share[~kept], found[~kept]
+        halve[open_] = (high - low)[open_] > wide / 2
+    return best + low * move
+
+
+def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> FloatArray:
+    """Furthest shares (K,) of the moves that end in the domain."""
+    low, high = np.zeros(move.shape[1]), np.ones(move.shape[1])
     for halving in range(_HALVINGS):
         share = high if halving == 0 else (low + high) / 2
-        theta = best + share * move
-        inside = problem.domain.contains(theta) & (problem.value(theta) <= level)
+        inside = problem.domain.contains(best + share * move)
         low, high = np.where(inside, share, low), np.where(inside, high, share)
-    return best + low * move
+        if (low == high).all():
+            break
+    return low
+
+
+class LastSeen:
+    """A function of one model that remembers its last answer: searches ask several times.
+
+    >>> seen = LastSeen(lambda theta: (print("looked"), theta))
+    >>> _ = seen(np.zeros(1)), seen(np.zeros(1))
+    looked
+    """
+
+    def __init__(self, function: ValueAndGradient) -> None:
+        self._function = function
+        self._asked: bytes | None = None
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient at a model (p,)."""
+        if theta.tobytes() != self._asked:
+            self._answer = self._function(theta)
+            self._asked = theta.tobytes()
+        return self._answer
+
+
+def loss_of(problem: Problem) -> LastSeen:
+    """Objective and gradient of a problem at one model at a time.
+
+    >>> loss_of(Problem([[0.5]], [1], loss="squared"))(np.zeros(2))[0]
+    0.5
+    """
+
+    def look(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = problem.value_and_gradient(theta[:, None])
+        return float(value[0]), gradient[:, 0]
+
+    return LastSeen(look)
 
 
 def climbed(
@@ -47,6 +110,7 @@ def climbed(
     start: FloatArray,
     function: ValueAndGradient,
     width: FloatArray | None = None,
+    loss: ValueAndGradient | None = None,
 ) -> FloatArray:
     """Model (p,) of the set that a local search from ``start`` (p,) finds highest.
 
@@ -54,22 +118,23 @@ def climbed(
     ascent on another domain. What it finds is attained, nothing more.
 
     ``function`` takes a model (p,) and gives value and gradient; ``width`` (p,) bounds |θ − θ*| on
-    the set, beyond which the search need not look.
+    the set, beyond which the search need not look. ``loss`` is :func:`loss_of` the problem, where
+    ``function`` asks it too.
     """
+    loss = loss or loss_of(problem)
     wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)
 
     def slack(theta: FloatArray) -> FloatArray:
         return np.array(
             [
-                (level - float(problem.value(theta[:, None])[0])) / scale,
+                (level - loss(theta)[0]) / scale,
                 1 - float(theta @ theta) / problem.domain.radius**2,
             ]
         )
 
     def slope(theta: FloatArray) -> FloatArray:
-        gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
-        return np.stack([-gradient / scale, -2 * theta / problem.domain.radius**2])
+        return np.stack([-loss(theta)[1] / scale, -2 * theta / problem.domain.radius**2])
 
     def down(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(theta)

@@ -12,7 +12,7 @@ from rashomon_explorer.losses import EmpiricalLoss
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.reliance.ellipsoid import least_on_intersection
 from rashomon_explorer.measures.reliance.extreme import Extreme
-from rashomon_explorer.measures.reliance.inside import climbed, pulled_inside
+from rashomon_explorer.measures.reliance.inside import LastSeen, climbed, loss_of, pulled_inside
 from rashomon_explorer.measures.reliance.outer import outer_ellipsoid
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.measures.reliance.quadratic import Quadratic
@@ -86,14 +86,18 @@ class LogisticClass:
         return sign * share, sign * (rise_slope - share * slope) / original
 
     @staticmethod
-    def _at(one: SwitchedLogistic | Problem, theta: FloatArray) -> tuple[float, FloatArray]:
+    def _at(one: SwitchedLogistic, theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = one.value_and_gradient(theta[:, None])
         return float(value[0]), gradient[:, 0]
 
     def _original(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self._at(self.problem, theta)
+        value, gradient = self._loss(theta)
         ridge = self.problem.ridge
         return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
+
+    @property
+    def _loss(self) -> LastSeen:
+        return self.around.loss
 
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
         width = np.sqrt(np.diag(np.linalg.inv(self._outer.matrix)))
@@ -101,7 +105,8 @@ class LogisticClass:
         def function(theta: FloatArray) -> tuple[float, FloatArray]:
             return self.value_and_gradient(sign, theta)
 
-        found = [climbed(self.problem, self.level, one, function, width) for one in starts]
+        around = (function, width, self._loss)
+        found = [climbed(self.problem, self.level, one, *around) for one in starts]
         values = [self.value_and_gradient(sign, one)[0] for one in found]
         place = int(np.argmax(values))
         return found[place], values[place]
@@ -196,7 +201,7 @@ class LogisticClass:
         at_best = _Touching.of(self, best, ball)
         ways = []
         for centre in (best, (best + theta) / 2, theta):
-            loss, slope = self._at(self.problem, centre)
+            loss, slope = self._loss(centre)
             behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
             touching = at_best if centre is best else _Touching.of(self, centre, ball)
             for other in (behind, ball):
@@ -207,10 +212,14 @@ class LogisticClass:
 
 @dataclass(frozen=True)
 class _Around:
-    """The ellipsoid around the good models, which no group of columns moves: found once."""
+    """What no group of columns moves: the loss, and the ellipsoid around the good models."""
 
     problem: Problem
     psi: float
+
+    @cached_property
+    def loss(self) -> LastSeen:
+        return loss_of(self.problem)
 
     @cached_property
     def ellipsoid(self) -> Quadratic:
