@@ -123,7 +123,7 @@ def network_case(mu=2.0, n_steps=8, time=0.05, batch_size=None):
 
 
 def _chains(sampler, target, neighbours):
-    last = sampler.release == "last"
+    last = sampler.shown == "last"
 
     def mechanism(records, rng, size):
         chains = replace(sampler, n_chains=size)
