@@ -35,6 +35,7 @@ FLOORS = [
     {"problem"},
     {"target", "network"},
     {"samplers"},
+    {"tuning"},
     {"theory"},
     {"rashomon_set"},
     {"trees"},

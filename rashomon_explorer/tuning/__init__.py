@@ -1,0 +1,28 @@
+"""Choosing penalties privately: fits, their validation loss, and what a record does to both."""
+
+from rashomon_explorer.tuning.bilevel_constants import BilevelConstants
+from rashomon_explorer.tuning.inner import InnerProblem, Solved
+from rashomon_explorer.tuning.landscape import PenaltyLandscape, PenaltyTarget
+from rashomon_explorer.tuning.margins import MARGINS
+from rashomon_explorer.tuning.outer import OuterLoss
+from rashomon_explorer.tuning.penalties import FIXED, PenaltyBox, column_groups
+from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
+
+__all__ = [
+    "FIXED",
+    "MARGINS",
+    "BilevelConstants",
+    "InnerProblem",
+    "OuterLoss",
+    "PenaltyBox",
+    "PenaltyConstants",
+    "PenaltyLandscape",
+    "PenaltyTarget",
+    "Solved",
+    "column_groups",
+]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return __all__

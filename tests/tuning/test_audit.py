@@ -1,0 +1,82 @@
+"""The law of penalties on a grid, computed exactly for neighbours: nothing is sampled."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.privacy.audit import discrete
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.tuning import MARGINS, PenaltyTarget
+from tests.tuning.made import Made, corners, flipping, grid, made
+
+EPSILON = 1.5
+
+
+def log_law(one: Made, beta: float, psi: float, slips: np.ndarray | float = 0.0) -> np.ndarray:
+    """Log weights of the grid's points, at values that may be wrong by ``slips``."""
+    landscape = one.landscape
+    values = landscape.value(grid(landscape)) + slips
+    return -PenaltyTarget(landscape, beta, psi).energy(values - values.min())
+
+
+@pytest.mark.parametrize("kind", MARGINS)
+@pytest.mark.parametrize("psi", [0.0, 0.02])
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_no_neighbour_passes_epsilon_at_the_printed_price_doubled(
+    kind: str, psi: float, clip: float | None
+) -> None:
+    """k = ε/s, where ε/2s is printed: the range of Φ_Z − Φ_Z' is what counts."""
+    one = made(kind, (0, 0), sizes=(2, 2), margin_bound=clip)
+    beta = EPSILON / one.constants.range
+    first = log_law(one, beta, psi)
+    for other in one.neighbours(corners(2)[::3]):
+        audit = discrete(first, log_law(other, beta, psi))
+        assert audit.range <= EPSILON * (1 + 1e-9)
+        assert audit.epsilon(0.0) <= EPSILON * (1 + 1e-9)
+
+
+def test_all_of_the_price_is_used_by_the_worst_neighbours() -> None:
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    beta = EPSILON / one.constants.range
+    audit = discrete(log_law(one, beta, 0.0), log_law(other, beta, 0.0))
+    assert audit.range == pytest.approx(EPSILON, rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.99, 0.5], ids=["a hundredth too cheap", "s of one loss alone"])
+def test_a_smaller_range_is_caught(wrong: float) -> None:
+    """Negative control: what charges less than s for the same draw fails its exact audit."""
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    beta = EPSILON / (one.constants.range * wrong)
+    audit = discrete(log_law(one, beta, 0.0), log_law(other, beta, 0.0))
+    assert audit.range > EPSILON * 1.005
+
+
+@pytest.mark.parametrize(("priced", "holds"), [(True, True), (False, False)])
+def test_errors_of_fits_are_paid_for(priced: bool, holds: bool) -> None:
+    """The worst errors ±τ at the worst places: s + 4τ covers them, s alone does not."""
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    tau = one.constants.range / 20
+    beta = EPSILON / (one.constants.range + 4 * tau * priced)
+    gap = log_law(one, 1.0, 0.0) - log_law(other, 1.0, 0.0)
+    slips = np.where(gap > np.median(gap), -tau, tau)
+    laws = log_law(one, beta, 0.0, slips), log_law(other, beta, 0.0, -slips)
+    assert (discrete(*laws).range <= EPSILON) is holds
+
+
+def test_the_grid_sampler_draws_from_this_law() -> None:
+    one = made("ridge", (0, 1), sizes=(8, 8))
+    landscape = one.landscape
+    sampler = FiniteGridSampler(spacing=landscape.domain.radius / 3)
+    points = sampler.points(landscape.p, landscape.domain)
+    target = PenaltyTarget(landscape, beta=80.0, psi=0.001)
+    values = landscape.value(points)
+    law = np.exp(-target.energy(values - values.min()))
+    counts = np.zeros(points.shape[1])
+    drawn = 0
+    for batch in sampler.batches(target, np.random.default_rng(0)):
+        for theta in batch.theta.T:
+            counts[np.flatnonzero((points.T == theta).all(axis=1))[0]] += 1
+        drawn += batch.theta.shape[1]
+        if drawn >= 20_000:
+            break
+    expected = law / law.sum() * drawn
+    assert ((counts - expected) ** 2 / expected).sum() < 48 + 5 * np.sqrt(2 * 48)
