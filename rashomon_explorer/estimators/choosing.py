@@ -153,7 +153,9 @@ def _why(way: Way, request: Request) -> str:
     comes = "they are to be expected, though rows may be unusual"
     comes = comes if way.may_give_up else "it always answers"
     if not is_about_one(request) and offer.hit_rate >= WEAK_HIT_RATE:
-        where = "uniformly" if offer.uniform else "crowded near the best model"
+        around = offer.plan.centre_excess is not None
+        crowded = "on a released ellipsoid" if around else "crowded near the best model"
+        where = "uniformly" if offer.uniform else crowded
         hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
         return f"{hits}; {comes}"
     if not is_about_one(request) and way.around_the_set:

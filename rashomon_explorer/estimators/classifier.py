@@ -69,7 +69,8 @@ class RashomonClassifier(MeanClassifier, BaseRashomon):
         does so at ψ = 0.
         ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
         uniform models near it: one price for any number of draws, at any number of columns
-        (docs/ellipsoid.md).
+        (docs/ellipsoid.md). ``"ellipsoid_exact"`` draws on it exactly from the thresholded law, and
+        pays for each draw as well.
     radius : float or "auto", default=4.0
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
         ``"auto"`` takes a larger ball the more rows and budget there are for each parameter.

@@ -1,6 +1,7 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
+from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.wishes import wishes
@@ -35,6 +36,8 @@ say: that follows from p = 11 and βψ alone.
     """
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    if isinstance(planned, EllipsoidExactPlan):
+        return "\n".join([_twice(planned), _centre(planned), *_on_ellipsoid(planned)])
     if isinstance(planned, EllipsoidPlan):
         return "\n".join([_once(planned), _centre(planned), _size(planned)])
     lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
@@ -116,6 +119,32 @@ def _size(planned: EllipsoidPlan) -> str:
         return f"{reach}; no hit rate is promised, and a paid query tells it."
     promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
     return f"{reach}, so that at least {promised} of them are within ψ = {planned.psi:g}."
+
+
+def _twice(planned: EllipsoidExactPlan) -> str:
+    several = planned.n_draws != 1
+    draws = f"{planned.n_draws:,} exact draw{'s' if several else ''}"
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    share = planned.first_rho / planned.guarantee.rho
+    return (
+        f"A private ellipsoid and {draws} on it cost ε = {total} together, at δ = "
+        f"{planned.delta:g}: {share:.0%} of ρ for the ellipsoid, and each draw is "
+        f"{rounded_up(planned.draw_eta)}-bounded-range."
+    )
+
+
+def _on_ellipsoid(planned: EllipsoidExactPlan) -> list[str]:
+    law = (
+        f"Where the quadratic excess is at most {planned.margin:.2f}·ψ, draws have exactly the "
+        f"thresholded law at β = {planned.beta:,.0f}: all models of the set there are equally "
+        "likely."
+    )
+    hits = "No hit rate is promised, and a paid query tells it."
+    if planned.promises:
+        promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+        hits = f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss."
+    outside = "Models of the set outside the ellipsoid are never drawn, however many they are."
+    return [law, hits, outside]
 
 
 def _steps(planned: PathPlan) -> str:

@@ -200,6 +200,35 @@ def excess_quantile(centre: Centre, constants: Constants, failure: float) -> flo
     return (math.sqrt(centre.excess) + off) ** 2
 
 
+def excess_at_most(
+    centre: Centre, constants: Constants, radius: float, zero_loss: float, failure: float
+) -> float:
+    """Bound the centre's excess but for this probability, wherever the minimiser is.
+
+    By Markov's inequality, or :func:`excess_quantile` where every minimiser is inside the ball.
+
+    Parameters
+    ----------
+    centre, constants, failure
+        As in :func:`excess_quantile`.
+    radius, zero_loss
+        As in :func:`best_centre`.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
+    >>> constants = Constants.of("logistic", **rows)
+    >>> centre = by_output(constants, 4.0, 0.17, 0.7)
+    >>> inside = excess_at_most(centre, constants, 4.0, 0.7, 0.05)
+    >>> inside < excess_at_most(centre, constants, 4.0, 0.9, 0.05) == centre.excess / 0.05
+    True
+    """
+    least = centre.excess / failure
+    if not surely_inside(constants, radius, zero_loss):
+        return least
+    return min(least, excess_quantile(centre, constants, failure))
+
+
 def average_weights(centre: Centre, constants: Constants) -> FloatArray:
     """Weights (N,) of the states θ_1, …, θ_N, which add up to 1.
 

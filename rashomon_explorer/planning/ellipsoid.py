@@ -174,13 +174,65 @@ def plan_ellipsoid(
     if not math.isfinite(constants.M):
         raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
     mu = _SAFE * (math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta))
+    planned = ellipsoid_for(
+        mu,
+        constants,
+        kind,
+        psi=psi,
+        radius=radius,
+        row_norm=row_norm,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        margin=margin,
+        ledger=ledger,
+    )
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+def ellipsoid_for(
+    mu: float,
+    constants: Constants,
+    kind: Loss,
+    *,
+    psi: float,
+    radius: float,
+    row_norm: float,
+    epsilon: float,
+    delta: float,
+    n_draws: int,
+    margin: float | None,
+    ledger: bool,
+) -> EllipsoidPlan:
+    """Plan of an ellipsoid at μ-GDP; checks and warns of nothing.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian DP of centre and Hessian together.
+    constants : Constants
+        Of a smooth loss on the ball.
+    kind : Loss
+    psi, radius, row_norm, epsilon, delta, n_draws, margin, ledger
+        As in :func:`plan_ellipsoid`.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 40, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
+    >>> asked = {"psi": 0.02, "radius": 4.0, "row_norm": 1.4, "epsilon": 1.0, "delta": 1e-6}
+    >>> known = Constants.of("logistic", **rows), get_loss("logistic")
+    >>> bought = ellipsoid_for(0.2, *known, **asked, n_draws=1, margin=None, ledger=False)
+    >>> round(bought.guarantee.mu, 9)
+    0.2
+    """
     centre, hessian_mu = _shared(constants, psi, radius, mu, loss_of_zeros(kind))
     proved = _proved(constants, kind, psi, radius, row_norm, centre)
     chosen = _margin(psi, centre, proved) if margin is None else float(margin)
     promised = 0 < chosen <= proved
-    planned = EllipsoidPlan(
-        n=n,
-        p=p,
+    return EllipsoidPlan(
+        n=constants.n,
+        p=constants.p,
         psi=psi,
         loss=kind.name,
         epsilon=epsilon,
@@ -196,7 +248,7 @@ def plan_ellipsoid(
         ledger=ledger,
         radius=float(radius),
         row_norm=float(row_norm),
-        ridge=float(ridge),
+        ridge=constants.m,
         outputs=kind.outputs,
         zero_loss=loss_of_zeros(kind),
         centre=centre,
@@ -205,8 +257,6 @@ def plan_ellipsoid(
         lift=_lift(constants, hessian_mu),
         margin=chosen,
     )
-    warn_if_weak(planned, "this plan")
-    return planned
 
 
 def ellipsoid_guarantee(centre: Centre, hessian_mu: float) -> Guarantee:

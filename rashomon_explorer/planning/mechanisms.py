@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
+from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan, plan_ellipsoid_exact
 from rashomon_explorer.planning.offers import Mechanism, Offer, Request, declined
 from rashomon_explorer.planning.one_model import Iterated, Localisation, Regularised
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
@@ -126,6 +127,7 @@ class Ellipsoid:
     draws: ClassVar[str] = "a uniform model of a private ellipsoid, one price for any number"
     # On the ellipsoid, and so on the part of the set that lies in it.
     uniform: ClassVar[bool] = False
+    why: ClassVar[str] = "a centre and its Hessian are paid for"
 
     def plan(self, request: Request) -> EllipsoidPlan:
         """See :class:`Mechanism`."""
@@ -138,8 +140,19 @@ class Ellipsoid:
         if not math.isfinite(request.constants.M):
             return declined(self, "the loss has kinks, and no Hessian")
         bought = self.plan(request)
-        why = "a centre and its Hessian are paid for"
-        return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
+        return _offered(self, bought, why=self.why, hit_rate=bought.hit_rate_bound)
+
+
+class EllipsoidExact(Ellipsoid):
+    """The ellipsoid, and exact draws on it, each of which is paid for."""
+
+    name: ClassVar[str] = "ellipsoid_exact"
+    draws: ClassVar[str] = "an exact draw on a private ellipsoid"
+    why: ClassVar[str] = "an ellipsoid is paid for, and each draw on it"
+
+    def plan(self, request: Request) -> EllipsoidExactPlan:
+        """See :class:`Mechanism`."""
+        return plan_ellipsoid_exact(**request.numbers)
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -154,6 +167,7 @@ MECHANISMS: dict[str, Mechanism] = {
         Path(),
         PathAverage(),
         Ellipsoid(),
+        EllipsoidExact(),
     )
 }
 

@@ -1,6 +1,7 @@
 """Samplers of thresholded Gibbs laws: one file each, found by name in ``SAMPLERS``."""
 
 from rashomon_explorer.samplers.base import Batch, PlannedSampler, Sampler
+from rashomon_explorer.samplers.ellipsoid.exact import EllipsoidExactSampler
 from rashomon_explorer.samplers.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
@@ -29,6 +30,7 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
         HitAndRunSampler,
         MalaSampler,
         EllipsoidSampler,
+        EllipsoidExactSampler,
     )
 }
 
@@ -47,6 +49,7 @@ def traits_of(name: str) -> Traits:
 __all__ = [
     "SAMPLERS",
     "Batch",
+    "EllipsoidExactSampler",
     "EllipsoidSampler",
     "ExactSampler",
     "FiniteGridSampler",

@@ -12,9 +12,11 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator
+from rashomon_explorer.samplers.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.samplers.exact import patience_for
 from rashomon_explorer.samplers.rejection.candidates import Candidates
 from rashomon_explorer.shown import Fact, Shown
@@ -125,7 +127,8 @@ def preflight(planned: Plan) -> Feasibility | None:
     law = None if planned.along_path else PublicLaw.of(planned)
     if law is None or not 0 < planned.beta < math.inf:
         return None
-    found = _tried(law, float(planned.beta))
+    two_stages = isinstance(planned, EllipsoidExactPlan)
+    found = _on_ellipsoid(planned) if two_stages else _tried(law, float(planned.beta))
     return None if found is None else replace(found, n_draws=planned.n_draws)
 
 
@@ -143,6 +146,8 @@ or psi = 0.1 (a smaller ball holds flatter models).
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:
         return ""
+    if isinstance(planned, EllipsoidExactPlan):
+        return 'Draws of sampler="ellipsoid" always come.'
     # β·osc is what a draw costs: a smaller ball is colder at the same price.
     paid = float(planned.beta) * law.constants.priced_osc
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
@@ -206,6 +211,32 @@ def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
         patience=patience_for(law.p),
         seconds_each=spent / proposed,
         n_draws=1,
+    )
+
+
+@lru_cache(maxsize=64)
+def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
+    """Try both stages: the ellipsoid with its noise, and the share of it that the loss keeps."""
+    law = PublicLaw.of(planned)
+    assert law is not None
+    problem, rng = _simulated(law), generator([_SEED])
+    target = GibbsTarget(problem, planned.beta, planned.psi)
+    try:
+        *_, region = EllipsoidSampler(planned).released(target, rng)
+        assert region is not None
+        started = time.perf_counter()
+        theta = region.uniform(_MOST_LOOKS // 2, rng)
+        chances = np.exp(-target.energy(np.maximum(target.excess(theta), 0.0)))
+    except SamplerError:  # a minimum that cannot be certified
+        return None
+    spent = (time.perf_counter() - started) * law.n / problem.n
+    return Feasibility(
+        n_simulated=problem.n,
+        proposed=theta.shape[1],
+        accepted=float(chances.sum()),
+        patience=patience_for(law.p),
+        seconds_each=spent / theta.shape[1],
+        n_draws=planned.n_draws,
     )
 
 

@@ -1,5 +1,6 @@
 """Plan: what the settings buy, before anything is read."""
 
+import math
 from html import escape
 
 import ipywidgets
@@ -130,7 +131,9 @@ class PlanPanel:
 def _law(plan: Plan) -> list[str]:
     """Temperature and excess, or the centre's excess where draws are around one."""
     if plan.centre_excess is not None:
-        return [fact("Expected excess loss of the centre", at_most(plan.centre_excess))]
+        centre = fact("Expected excess loss of the centre", at_most(plan.centre_excess))
+        known = math.isfinite(plan.beta)
+        return [*[fact("Inverse temperature β", number(plan.beta))] * known, centre]
     return [
         fact("Inverse temperature β", number(plan.beta)),
         fact("Expected excess loss", at_most(plan.excess_bound)),

@@ -64,7 +64,7 @@ def certificates(given: Any) -> list[Block]:
             "domain= for a release"
         )
     if isinstance(planned, EllipsoidPlan):
-        raise Skip("they are certificates of draws at a temperature, and an ellipsoid has none")
+        raise Skip("they are certificates of draws on the whole ball, not on an ellipsoid")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
     if sampler and not traits_of(sampler).planned_law and not planned.along_path:
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")

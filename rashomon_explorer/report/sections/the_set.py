@@ -28,7 +28,7 @@ def curator(given: Curator) -> list[Block]:
     blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
         blocks.append(_losses_plot(models))
-        if models.as_drawn and np.isfinite(models.plan.beta):
+        if models.as_drawn and models.plan.of_exact_draws:
             blocks.append(_bounds_plot(models))
     elif not isinstance(models, RashomonSet):
         blocks.append(Words(_COMPLETE if models.complete else _OTHERS, "note"))

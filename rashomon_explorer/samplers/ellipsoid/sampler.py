@@ -18,13 +18,14 @@ from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
 _CELLS_AT_ONCE = 2**24  # rows × models evaluated between two looks at the Stop button
-_CERTIFIED = (
+CERTIFIED = (
     "the minimum was certified as closely as the noise allows for: where it is not, an error tells "
     "something of the rows"
 )
-_ROUNDING = (
-    "the Gaussian noise is that of doubles, rounded to public grids (docs/floating-point.md)"
-)
+"""What a guarantee assumes that counts on a solver."""
+
+ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs/floating-point.md)"
+"""What a guarantee of Gaussian noise assumes."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class EllipsoidSampler:
         held = plan.guarantee
         solved = isinstance(plan, EllipsoidPlan) and plan.centre.name == "output"
         return replace(
-            held, assumptions=(*held.assumptions, _ROUNDING, *([_CERTIFIED] if solved else []))
+            held, assumptions=(*held.assumptions, ROUNDING, *([CERTIFIED] if solved else []))
         )
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:

@@ -9,14 +9,17 @@ import numpy as np
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.planning.centres import by_gradients, by_output
 from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
-from rashomon_explorer.privacy import Guarantee, gdp
+from rashomon_explorer.planning.ellipsoid_exact import plan_ellipsoid_exact
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import (
+    EllipsoidExactSampler,
     EllipsoidSampler,
     ExactSampler,
     FiniteGridSampler,
@@ -201,6 +204,51 @@ def _ellipsoid(n_runs=1500):
     return Case(mechanism, claim, _bolder(claim, 4), n_runs=n_runs)
 
 
+def _two_stages(n_runs=1500):
+    """Centre, curvature and a draw on their ellipsoid; the bold claim leaves stage one out."""
+    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
+    bought = plan_ellipsoid_exact(1, 1, 0.5, loss="smoothed_hinge", **public, share=0.05)
+    sampler = EllipsoidExactSampler(bought)
+
+    def outcome(target, rng):
+        batch = next(one for one in sampler.batches(target, rng) if len(one.losses))
+        return [*batch.region.start, *batch.region.matrix[0], batch.theta[0, 0]]
+
+    def mechanism(records, rng, size):
+        target = GibbsTarget.of(problem_of(records, "smoothed_hinge", ridge=1.0), bought)
+        return np.array([outcome(target, rng) for _ in range(size)])
+
+    claim = sampler.guarantee(bought)
+    rest = replace(claim, rho=claim.rho - bought.first_rho)
+    return Case(mechanism, claim, rest, n_runs=n_runs)
+
+
+class _OnKnown(EllipsoidExactSampler):
+    """The second stage alone, on half of the ball."""
+
+    def first(self):
+        return _Known(self.plan)
+
+
+class _Known(EllipsoidSampler):
+    def released(self, target, rng):
+        yield CutEllipsoid(np.array([0.5]), np.eye(1), 0.125, 1.0, np.array([0.5]))
+
+
+def _second_stage():
+    """Draws given the ellipsoid, which differ most where the losses do."""
+    public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
+    bought = plan_ellipsoid_exact(1, 1, 0.01, **public, share=0.5)
+    # On half of the ball half of its oscillation can be seen.
+    bought = replace(bought, beta=2 * ETA / bought.oscillation)
+
+    def mechanism(records, rng, size):
+        target = GibbsTarget(problem_of(records, "logistic"), bought.beta, 0.01)
+        return collect(_OnKnown(bought), target, size, rng).coef
+
+    return Case(mechanism, bounded_range(2 * ETA), BoundedRange(ETA / 3))
+
+
 def _descent():
     """Every state of the noisy descent, by its likelihood ratio."""
     public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
@@ -276,6 +324,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         )
     },
     "ellipsoid": {"whole": _ellipsoid, "descent": _descent, "hessian": _hessian, "output": _output},
+    "ellipsoid_exact": {"whole": _two_stages, "second stage": _second_stage},
     "iterated": {"": lambda: _one_model(IteratedSampler(8.0, n_stages=2), ridge=1.0)},
     "output_perturbation": {"": lambda: _one_model(OutputPerturbationSampler(8.0), ridge=1.0)},
     "regularised": {"": lambda: _one_model(RegularisedSampler(8.0))},
