@@ -4,5 +4,12 @@ from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.pipelines import privacy_leaks
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 
-__all__ = ["PublicBoundsScaler", "RashomonClassifier", "RashomonRegressor", "privacy_leaks"]
+__all__ = [
+    "PublicBoundsScaler",
+    "RashomonClassifier",
+    "RashomonRegressor",
+    "RashomonTreeClassifier",
+    "privacy_leaks",
+]

@@ -1,15 +1,31 @@
 """Reports each draw through scikit-learn's callbacks, and hears their request to stop."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
-from rashomon_explorer.samplers.collect import Draws
+from rashomon_explorer.array_types import FloatArray
 
 
-class DrawReporter:
+class Drawn(Protocol):
+    """Draws so far, with a loss each."""
+
+    @property
+    def losses(self) -> FloatArray:
+        """Their losses."""
+        ...
+
+    def first(self, count: int) -> Self:
+        """Keep the first ``count``."""
+        ...
+
+
+Draws = TypeVar("Draws", bound=Drawn)
+
+
+class DrawReporter(Generic[Draws]):
     """One scikit-learn task a draw, with a subtask a batch of refused proposals.
 
     ``attributes`` makes of draws the fitted attributes of an estimator that holds just those.

@@ -205,7 +205,7 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 
 def _has_a_guarantee(step: Any) -> bool:
-    sampler = step.sampler
+    sampler = getattr(step, "sampler", AUTO)  # trees have one way to be drawn, which is paid for
     if sampler == AUTO:  # weighs ways with a guarantee only
         return True
     if sampler not in SAMPLERS:

@@ -6,6 +6,7 @@ from rashomon_explorer.rashomon_set.linear import RashomonSet
 from rashomon_explorer.rashomon_set.links import linear_scores
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.rashomon_set.released import ReleasedSet
+from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
 from rashomon_explorer.rashomon_set.sources.draws import from_draws
 from rashomon_explorer.rashomon_set.sources.estimators import from_estimators
 from rashomon_explorer.rashomon_set.sources.predictions import from_predictions
@@ -18,6 +19,7 @@ __all__ = [
     "PredictorSet",
     "RashomonSet",
     "ReleasedSet",
+    "ReleasedTrees",
     "from_draws",
     "from_estimators",
     "from_predictions",

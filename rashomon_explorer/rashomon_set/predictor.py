@@ -8,14 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import written_as
 from rashomon_explorer.rashomon_set.links import in_words, likeliest
-from rashomon_explorer.rashomon_set.models import STORABLE, FittedModels, Models, StoredPredictions
+from rashomon_explorer.rashomon_set.models import (
+    STORABLE,
+    DecisionTrees,
+    FittedModels,
+    Models,
+    StoredPredictions,
+)
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
+from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
 from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
@@ -24,11 +32,13 @@ NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 @written_as("models", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PredictorSet(CuratorSet):
-    """Models that were not drawn here.  Curator: computed from private rows, not private.
+    """Models that are not linear draws.  Curator: computed from private rows, not private.
 
     Made by :func:`rashomon_explorer.rashomon_set.from_estimators`, ``from_predictions``,
-    ``from_timbertrek`` and ``from_treefarms``. It has what any set has; coefficients only where
-    all models are linear; a plan, β and a release never.
+    ``from_timbertrek`` and ``from_treefarms``, by ``RashomonTreeClassifier`` and by
+    :class:`rashomon_explorer.trees.CountedTrees`. It has what any set has; coefficients only where
+    all models are linear; a release only where they are trees that were drawn privately; a plan
+    and β never.
 
     Parameters
     ----------
@@ -256,17 +266,26 @@ class PredictorSet(CuratorSet):
             complete=values.get("complete", False),  # files of older versions do not say
         )
 
-    def release(self) -> NoReturn:
-        """Refuse: these models were not drawn privately.
+    def release(self) -> ReleasedTrees:
+        """Keep privately drawn trees and their guarantee alone.
 
         Raises
         ------
         CuratorOnlyError
-            Always.
+            If these models were not drawn privately.
         """
-        from rashomon_explorer.exceptions import CuratorOnlyError
-
-        raise CuratorOnlyError(f"these models cannot be released: {self.guarantee}")
+        if not self.guarantee.holds:
+            raise CuratorOnlyError(f"these models cannot be released: {self.guarantee}")
+        if not isinstance(self.models, DecisionTrees):
+            raise CuratorOnlyError(f"{self.models.kind} cannot be released, only trees drawn here")
+        return ReleasedTrees(
+            models=self.models,
+            psi=self.psi,
+            classes=self.classes,
+            guarantee=self.guarantee,
+            loss=self.loss,
+            steps=self.steps,
+        )
 
     def _known_losses(self) -> FloatArray:
         if self.n_draws and math.isnan(self.least):
@@ -288,6 +307,9 @@ class PredictorSet(CuratorSet):
 
     def _within(self, psi: float) -> Self:
         return replace(self, psi=psi)
+
+    def _public_view(self) -> Any:
+        return self.release() if self.guarantee.holds else self
 
 
 def _stored(part: Any) -> tuple[Arrays, Values]:

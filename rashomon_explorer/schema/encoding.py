@@ -10,6 +10,8 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.clipping import WORTH_A_WORD, warn_if_clipped
 from rashomon_explorer.exceptions import DataError, UndeclaredValueWarning
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.reading import Reading
 from rashomon_explorer.schema.table_schema import TableSchema
 from rashomon_explorer.schema.tables import cells_of, find_features
 from rashomon_explorer.schema.words import quoted
@@ -54,12 +56,42 @@ def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArr
     >>> encoded_rows(schema, pd.DataFrame({"age": [50], "home": ["own"]})).round(3)
     array([[ 0. ,  0.5, -0.5]])
     """
+    read = readings_of(schema, X)
+    scale = row_norm / math.sqrt(len(read))
+    return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
+
+
+def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
+    """Read every feature of a table; raises and warns as :func:`encoded_rows`.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    list of (Column, Reading)
+        In the schema's order.
+
+    Raises
+    ------
+    DataError
+        If columns are not what the schema declares, or a cell is one that it refuses.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.schema import Numeric
+    >>> ((_, reading),) = readings_of(
+    ...     TableSchema([Numeric("age", (20, 80))]), pd.DataFrame({"age": [50]})
+    ... )
+    >>> reading.values.tolist()
+    [50.0]
+    """
     places = find_features(schema, X)
     cells = cells_of(X)
-    scale = row_norm / math.sqrt(len(places))
-    encoded: list[FloatArray] = []
-    outside: dict[str, Mask] = {}
-    undeclared: dict[str, Mask] = {}
+    read: list[tuple[Column, Reading]] = []
     for column, place in zip(schema.features, places, strict=True):
         reading = column.read(cells(column, place))
         if column.refused(reading):
@@ -67,12 +99,10 @@ def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArr
                 f"column {column.name!r} holds a value that its declaration refuses "
                 f"({_rules(column)}): correct it, or declare what is to become of it"
             )
-        encoded.append(scale * column.in_unit_size(reading))
-        outside[column.name] = reading.outside
-        undeclared[column.name] = reading.undeclared
-    _say_what_was_clipped(outside)
-    say_what_was_undeclared(undeclared)
-    return np.column_stack(encoded)
+        read.append((column, reading))
+    _say_what_was_clipped({column.name: reading.outside for column, reading in read})
+    say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
+    return read
 
 
 def _rules(column: Any) -> str:

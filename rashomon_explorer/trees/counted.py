@@ -215,6 +215,12 @@ class CountedTrees(Shown):
         losses = [self.loss(*cell) for cell in cells if cell is not None]
         return self.as_set(drawn, np.array(losses), psi)
 
+    def errors(self, tree: Node) -> int:
+        """Count the rows that a tree labels wrongly."""
+        says = DecisionTrees((tree,), len(self.classes)).labels(self.rows.patterns)[0]
+        right = self.rows.counts[np.arange(len(says)), says]
+        return int(self.n - right.sum())
+
     def loss(self, leaves: int, errors: int) -> float:
         """Loss of a tree by its leaves and errors."""
         return float(losses_of(self.n, self.leaf_penalty, leaves, np.array([errors]))[0])

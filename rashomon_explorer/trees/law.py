@@ -1,20 +1,17 @@
 """The thresholded Gibbs law over trees by leaves and errors, in whole numbers."""
 
 import bisect
-import math
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.planning.trees import energy_cap
 from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.trees.counting import Histogram
 from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.trees.uniform import whole_below
-
-_DEEPEST = 250 * math.log(2)  # IntegerLaw's weights go down to 2⁻²⁵⁵
-_SURPLUS = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class CappedEnergy:
         >>> CappedEnergy.of(TreeClass(2, 2), 100, beta=10.0, psi=0.1, leaf_penalty=0.0).cap
         21.791759469228055
         """
-        return cls(n, beta, psi, leaf_penalty, min(trees.log_size + _SURPLUS, _DEEPEST))
+        return cls(n, beta, psi, leaf_penalty, energy_cap(trees.log_size))
 
     def limits(self, least: float, most_leaves: int) -> IntArray:
         """Most errors of a tree of 1, 2, … leaves whose energy is below the cap."""

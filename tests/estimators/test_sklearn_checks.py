@@ -16,7 +16,12 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import (
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
 
 # The checks feed rows of any length, which is what the warning is about.
 pytestmark = [
@@ -24,6 +29,7 @@ pytestmark = [
         "ignore:more than 1 % of the:rashomon_explorer.exceptions.RowsClippedWarning"
     ),
     pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning"),
+    pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning"),
 ]
 Check = Callable[..., None]
 
@@ -32,6 +38,7 @@ ESTIMATORS = [
     RashomonClassifier(sampler="hit_and_run", random_state=0),
     RashomonRegressor(),
     RashomonRegressor(sampler="hit_and_run", random_state=0),
+    RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     PublicBoundsScaler(),
     PublicBoundsScaler("learn"),
 ]

@@ -165,6 +165,14 @@ def test_any_tree_of_the_class_is_exactly_uniform(monkeypatch):
         assert all(probability * public.size == 1 for probability in law.values())
 
 
+def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
+    """Of four leaves three on one side, or two on both."""
+    law = every_draw(lambda: any_tree(TreeClass(3, 4), None, leaves=4), monkeypatch)
+    same = listed([0, 1, 2], 4, 3)
+    assert set(law) == set(same)
+    assert all(probability * len(same) == 1 for probability in law.values())
+
+
 def test_the_law_of_cells_is_the_thresholded_gibbs_law():
     """Exact masses, class floor included, against the definition in doubles."""
     shape = (3, 4, None, 2, False)

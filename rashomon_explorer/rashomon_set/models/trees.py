@@ -109,11 +109,15 @@ class DecisionTrees:
             If X is missing, has too few columns, or a column that is asked for truth holds
             something else than 0 and 1.
         """
+        return one_hot(self.labels(X), self.n_classes)
+
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Predicted classes 0, 1, … of all trees, shape (n_trees, n_rows); as :meth:`scores`."""
         rows = self._rows(X)
         codes = np.zeros((len(self), len(rows)), dtype=int)
         for place, tree in enumerate(self.trees):
             _fill(codes[place], tree, rows, np.arange(len(rows)))
-        return one_hot(codes, self.n_classes)
+        return codes
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Leaves of each tree."""

@@ -1,0 +1,330 @@
+"""Private draws of sparse decision trees from their whole Rashomon set."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.classes import class_codes, found_classes
+from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.tree_parameters import TreeParameters
+from rashomon_explorer.estimators.tree_table import TreeTable
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
+from rashomon_explorer.estimators.weights import refuses_weights
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.planning.trees import TreePlan
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.rashomon_set import PredictorSet
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
+from rashomon_explorer.trees.questions import Questions
+
+
+@pays_for_rows
+class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParameters):
+    """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
+
+    Draws trees from exp(−β·max{L, min L + s}) over *all* trees with at most ``max_leaves`` leaves
+    on declared yes-or-no features, exactly: the trees are counted, and not searched. L is the
+    share of errors and ``leaf_penalty`` a leaf, and s ≤ ψ the largest threshold that lets
+    ``hit_rate`` be promised. All ``n_draws`` draws of one fit together are (``epsilon``,
+    ``delta``)-DP for replacing one row.
+
+    Parameters
+    ----------
+    psi : float, default=0.02
+        Rashomon threshold: loss above the least that is still good, in shares of the rows. 0 asks
+        for draws near the best tree.
+    epsilon : float, default=1.0
+        Total privacy price of one fit.
+    delta : float, default=1e-6
+        Total δ of one fit; 0 asks for pure DP.
+    n_draws : int, default=20
+        Number of trees.
+    max_leaves : int, default=5
+        Most leaves of a tree.
+    max_depth : int or None, default=None
+        Most questions on a path; None for as many as the leaves allow.
+    leaf_penalty : float, default=0.005
+        Loss of a leaf. It reads no row and changes no price.
+    hit_rate : float, default=0.9
+        Probability of lying within ψ that is to be promised of a draw where it can be; 0 draws at
+        the threshold ψ itself, as wide as the set, and promises nothing.
+    thresholds : float, sequence of float, mapping or None, default=None
+        What is asked of columns of numbers: whether they are above these. One list for all columns,
+        or a mapping from columns to theirs. Public: never take them from the rows. None is for
+        columns of 0 and 1, and with a schema for three even steps in each typical range.
+    classes : array-like, default=None
+        Every label that may occur, declared as public knowledge; with None those in ``y`` are
+        treated as public. With a ledger they must be declared.
+    schema : TableSchema, str, path or None, default=None
+        The table's declaration, or its file (docs/schema.md): levels become questions.
+    ledger : str, path or Ledger, default=None
+        Privacy ledger to charge before the rows are read.
+    random_state : int, RandomState instance or None, default=None
+        A seed makes a run reproducible, and therefore private only towards those who cannot know
+        it; the guarantee says so.
+
+    Attributes
+    ----------
+    rashomon_set_ : PredictorSet
+        The drawn trees, with what their curator knows of them.
+    guarantee_ : Guarantee
+        Privacy of all draws together.
+    plan_ : TreePlan
+        What was known before the rows were read.
+    tree_class_ : TreeClass
+        The trees that could be drawn.
+    questions_ : tuple of str
+        The yes-or-no features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels in order.
+    n_features_in_ : int
+        Number of columns of the table.
+    encoder_ : UnitEncoder
+        With a schema: what encodes rows, for measures that take them encoded.
+
+    Notes
+    -----
+    A fitted estimator is the curator's: it and its pickle hold the losses of the draws, which no
+    price covers. ``rashomon_set_.release()`` is what may leave.
+
+    See Also
+    --------
+    rashomon_explorer.trees.CountedTrees : The whole set, exactly, for the curator.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, size=(2000, 4))
+    >>> y = X[:, 0] & X[:, 1]
+    >>> clf = RashomonTreeClassifier(delta=0.0, n_draws=1, max_leaves=3, random_state=0).fit(X, y)
+    >>> clf.score(X, y), clf.guarantee_.pure_epsilon <= 1.0
+    (1.0, True)
+    """
+
+    @refuses_weights
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonTreeClassifier":
+        """Charge the ledger and draw the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two or more classes.
+
+        Returns
+        -------
+        self
+            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the price; nothing was drawn or spent.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
+            reason is in ``error.detail``, for the curator.
+        ValueError, SamplerError
+            If parameters, declared classes or shapes cannot be used, or counting might take more
+            than 4 GiB; nothing was read or spent. Without a ledger also for what the rows cause.
+        """
+        table = self._table(X, y)
+        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        questions = self._questions(table.feature_names)
+        classes = self._labels(table)
+        trees = self._class_of(len(questions), len(classes))
+        planned = self._planned(table.shape[0], trees)
+        guarantee = no_guarantee(leak) if leak else self._guarantee(planned)
+        context = self._init_callback_context(max_subtasks=planned.n_draws)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+        public = {
+            **table.public(),
+            "classes_": classes,
+            "tree_class_": trees,
+            "questions_": questions.in_words,
+        }
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                recognise(charge.path, table.values[0])
+            return self._drawn(table, questions, planned, guarantee, context, public)
+
+        charge = self._reserve(guarantee, planned, trees)
+        fitted = draw() if charge is None else charge.run(draw)
+        for name in ("feature_names_in_", "encoder_"):
+            if name not in fitted and hasattr(self, name):
+                delattr(self, name)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class that most of the drawn trees say; of several the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of the kind that ``fit`` was given.
+        """
+        votes = self.predict_proba(X)
+        return np.asarray(self.classes_[votes.argmax(axis=1)])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Share of the drawn trees that say each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        says = self._codes(X)
+        return np.asarray(np.eye(len(self.classes_))[says].mean(axis=0))
+
+    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
+        """Prediction of every drawn tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples)
+            Class labels.
+        """
+        says = self._codes(X)
+        return np.asarray(self.classes_[says])
+
+    def __sklearn_tags__(self) -> Tags:
+        """With a schema, text and missing values are welcome; few trees fit any data."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
+        tags.input_tags.allow_nan = self.schema is not None
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _codes(self, X: ArrayLike) -> NDArray[np.int_]:
+        check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            rows = self.encoder_.transform(X)
+        else:
+            rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.rashomon_set_.labels(rows)
+
+    def _table(self, X: Any, y: Any) -> UnreadTable:
+        charged = self.ledger is not None
+        if self.schema is None:
+            return UnreadTable(self, X, y, numeric=False, charged=charged)
+        declared = TableSchema.of(self.schema)
+        warn_of_unconfirmed(declared)
+        return TreeTable(self, X, y, numeric=False, charged=charged, schema=declared, row_norm=1.0)
+
+    def _drawn(
+        self,
+        table: UnreadTable,
+        questions: Questions,
+        planned: TreePlan,
+        guarantee: Guarantee,
+        context: CallbackContext,
+        public: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Read the rows, count the trees and draw; the fitted attributes."""
+        rows, labels = table.values
+        if guarantee.holds and (leak := table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        check_classification_targets(labels)
+        counted = CountedTrees(
+            questions.answers(rows),
+            class_codes(labels, public["classes_"]).astype(int),
+            max_leaves=self.max_leaves,
+            max_depth=self.max_depth,
+            leaf_penalty=self.leaf_penalty,
+            classes=range(len(public["classes_"])),
+        )
+
+        def attributes(draws: DrawnTrees) -> dict[str, Any]:
+            kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
+            models = _as_set(counted, draws, questions, planned, kept, public["classes_"])
+            return {**public, "rashomon_set_": models, "guarantee_": kept, "plan_": planned}
+
+        reporter = DrawReporter(self, context, attributes)
+        draws = gibbs_draws(counted, planned, self._generator())
+        reporter(draws)
+        if reporter.reported == 0:
+            raise SamplerError("stopped before the first draw: there is no model to keep")
+        return attributes(draws.first(reporter.reported))
+
+    def _labels(self, table: UnreadTable) -> NDArray[Any]:
+        """Return the declared classes; without a ledger, those that occur."""
+        known = self._known_classes()
+        if known is not None:
+            return known
+        if self.ledger is not None:
+            raise ValueError(
+                "a ledger is charged before a label is read, so that the classes must be declared: "
+                "classes=[...] with every label that may occur, or a schema whose target has levels"
+            )
+        labels = table.values[1]
+        check_classification_targets(labels)
+        return found_classes(labels)
+
+
+def _as_set(
+    counted: CountedTrees,
+    draws: DrawnTrees,
+    questions: Questions,
+    planned: TreePlan,
+    guarantee: Guarantee,
+    classes: NDArray[Any],
+) -> PredictorSet:
+    """Gather the draws as trees on the table's own columns, with the best one beside them."""
+
+    def on_columns(trees: Iterable[Node]) -> DecisionTrees:
+        asked = tuple(map(questions.about_columns, trees))
+        return DecisionTrees(asked, len(classes), questions.names)
+
+    return replace(
+        counted.as_set(draws.trees, draws.losses, planned.psi),
+        models=on_columns(draws.trees),
+        reference=on_columns([counted.best()]),
+        guarantee=guarantee,
+        classes=tuple(np.asarray(classes).tolist()),
+    )
+
+
+def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
+    """Guarantee of the first draws alone: how many are kept must not tell what was private."""
+    if kept == n_draws or not guarantee.holds:
+        return guarantee
+    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))

@@ -1,0 +1,206 @@
+"""What is declared before trees are drawn: the parameters, and the plan that follows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from rashomon_explorer.estimators.classes import declared_classes
+from rashomon_explorer.estimators.enclosing import not_known_to_be_public
+from rashomon_explorer.estimators.shows import ShowsFit
+from rashomon_explorer.estimators.weights import refuses_weights
+from rashomon_explorer.leaks import ONE_BY_ONE
+from rashomon_explorer.planning.trees import TreePlan, plan_trees, warn_if_weak_trees
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.randomness import generator, noise_assumptions
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.trees import TreeClass
+from rashomon_explorer.trees.questions import Questions, of_array, of_schema
+
+_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
+
+
+class TreeParameters(ShowsFit):
+    """The parameters of private trees, and what they buy before a row is read."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "max_leaves": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
+        "hit_rate": [Interval(Real, 0, 1, closed="left")],
+        "thresholds": [Real, "array-like", dict, None],
+        "classes": ["array-like", None],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    @refuses_weights
+    def __init__(
+        self,
+        *,
+        psi: float = 0.02,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_draws: int = 20,
+        max_leaves: int = 5,
+        max_depth: int | None = None,
+        leaf_penalty: float = 0.005,
+        hit_rate: float = 0.9,
+        thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
+        classes: ArrayLike | None = None,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.leaf_penalty = leaf_penalty
+        self.hit_rate = hit_rate
+        self.thresholds = thresholds
+        self.classes = classes
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(
+        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
+    ) -> TreePlan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public. A schema knows its features.
+        n_classes : int, optional
+            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
+
+        Returns
+        -------
+        TreePlan
+            Temperature, price and promise.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or counting might take more than 4 GiB.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonTreeClassifier
+        >>> RashomonTreeClassifier(epsilon=0.25, n_draws=1).plan(6907, 12).hit_rate_bound > 0.8
+        True
+        """
+        if self.schema is None and n_features is None:
+            raise ValueError("n_features must be given where there is no schema")
+        if n_classes is None:
+            known = self._known_classes()
+            n_classes = 2 if known is None else len(known)
+        names = [f"x{j}" for j in range(n_features or 0)]
+        if self.schema is None and isinstance(self.thresholds, Mapping):
+            # Columns may be named, and which ones they are changes no number of questions.
+            several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
+            asked = len(names) - len(self.thresholds) + several
+        else:
+            asked = len(self._questions(names))
+        return self._planned(n_samples, self._class_of(asked, n_classes))
+
+    def _questions(self, names: Sequence[str]) -> Questions:
+        if self.schema is not None:
+            return of_schema(TableSchema.of(self.schema), self.thresholds)
+        return of_array(names, self.thresholds)
+
+    def _class_of(self, n_questions: int, n_classes: int) -> TreeClass:
+        return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
+
+    def _planned(self, n: int, trees: TreeClass) -> TreePlan:
+        trees.check_memory(n)
+        planned = plan_trees(
+            n,
+            log_size=trees.log_size,
+            most_leaves=trees.most_leaves,
+            n_labels=trees.n_labels,
+            psi=self.psi,
+            leaf_penalty=self.leaf_penalty,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+            hit_rate=self.hit_rate,
+            walk_rounding=trees.rounding(n),
+            ledger=self.ledger is not None,
+        )
+        if self.hit_rate > 0:  # with 0 nothing was asked to be promised
+            warn_if_weak_trees(planned)
+        return planned
+
+    def _guarantee(self, planned: TreePlan) -> Guarantee:
+        steps = not_known_to_be_public(self)
+        alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
+        assumed = [alone, may_fail("fit", charged=self.ledger is not None)]
+        if self._known_classes() is None:
+            assumed.append(_CLASSES_ARE_PUBLIC)
+        if self.schema is None:
+            assumed.append("the thresholds were not learnt from private rows")
+        guarantee = replace(planned.guarantee, asked=(planned.epsilon, planned.delta))
+        assumed += [] if self.random_state is not None else noise_assumptions()
+        guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
+        return guarantee if self.random_state is None else guarantee.with_seed()
+
+    def _reserve(self, guarantee: Guarantee, planned: TreePlan, trees: TreeClass) -> Charge | None:
+        if self.ledger is None or not guarantee.holds:
+            return None
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        names = (
+            "n",
+            "beta",
+            "eta",
+            "psi",
+            "law_psi",
+            "leaf_penalty",
+            "epsilon",
+            "delta",
+            "n_draws",
+        )
+        return ledger.reserve(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            parameters={
+                **{name: getattr(planned, name) for name in names},
+                "max_leaves": trees.most_leaves,
+                "max_depth": trees.depth,
+                "features": trees.n_features,
+                "loss": "zero_one",
+            },
+        )
+
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is None:
+            return generator()
+        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
+
+    def _known_classes(self) -> NDArray[Any] | None:
+        """Classes that were declared here or by the schema."""
+        of_schema = None if self.schema is None else TableSchema.of(self.schema).classes
+        if self.classes is None:
+            return None if of_schema is None else declared_classes(of_schema)
+        known = declared_classes(self.classes)
+        if of_schema is not None and known.tolist() != declared_classes(of_schema).tolist():
+            raise ValueError(
+                f"classes are {known.tolist()} and the schema's target has {list(of_schema)}: "
+                "leave classes out"
+            )
+        return known

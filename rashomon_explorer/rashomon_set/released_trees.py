@@ -1,0 +1,142 @@
+"""Private draws of trees as they may leave the building."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rashomon_set.arrays import Places
+from rashomon_explorer.rashomon_set.files import load, written_as
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
+from rashomon_explorer.rashomon_set.released import CURATOR_ONLY
+from rashomon_explorer.rashomon_set.selection import Selection
+
+
+@written_as("released trees", reader="ReleasedTrees.load", public=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReleasedTrees(Selection):
+    """What may leave the building: paid trees, their guarantee, and public settings.
+
+    Made by :meth:`PredictorSet.release`.
+
+    Parameters
+    ----------
+    models : DecisionTrees
+    psi : float
+        Rashomon threshold, in units of the loss.
+    classes : tuple
+        Labels of the classes 0, 1, ….
+    guarantee : Guarantee
+    loss : str
+        Which loss it is.
+    steps : tuple of str, default=()
+        How trees were chosen.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonTreeClassifier
+    >>> X, y = [[0, 1], [1, 1]] * 500, [0, 1] * 500
+    >>> clf = RashomonTreeClassifier(max_leaves=2, n_draws=3).fit(X, y)
+    >>> released = clf.rashomon_set_.release()
+    >>> released.labels([[1, 0]]).shape, released.guarantee.holds
+    ((3, 1), True)
+    """
+
+    _curated: ClassVar[bool] = False
+    task: ClassVar[str] = "classification"
+
+    models: DecisionTrees
+    psi: float
+    classes: tuple[Any, ...]
+    guarantee: Guarantee
+    loss: str
+    steps: tuple[str, ...] = ()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields back; without this method a copy would ask itself for it."""
+        self.__dict__.update(state)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in CURATOR_ONLY:
+            raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def n_draws(self) -> int:
+        """Number of trees."""
+        return len(self.models)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the trees tell apart."""
+        return len(self.classes)
+
+    def scores(self, X: Any) -> FloatArray:
+        """Predicted classes of every tree as probabilities 0 and 1, as :class:`PredictorSet`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
+            Of class 1 if there are two, otherwise of each class.
+        """
+        return self.models.scores(X)
+
+    def labels(self, X: Any) -> NDArray[np.int_]:
+        """Class 0, 1, … that every tree gives to every row, shape (n_draws, n_rows)."""
+        return self.models.labels(X)
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Leaves of each tree."""
+        return self.models.complexity(tol)
+
+    @classmethod
+    def load(cls, path: "str | PathLike[str]") -> Self:
+        """Read a release that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        DataError
+            If the file holds something else, or was written by a newer version.
+        """
+        return load(path, cls)
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Arrays (none) and JSON values for a file."""
+        return {}, {
+            "models": self.models.to_parts()[1],
+            "psi": number(self.psi),
+            "classes": labels(self.classes),
+            "guarantee": self.guarantee.to_dict(),
+            "loss": self.loss,
+            "steps": list(self.steps),
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        return cls(
+            models=DecisionTrees.from_parts({}, values["models"]),
+            psi=number_of(values["psi"]),
+            classes=tuple(values["classes"]),
+            guarantee=Guarantee.from_dict(values["guarantee"]),
+            loss=values["loss"],
+            steps=tuple(values["steps"]),
+        )
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        kept = self.models.take(places)
+        return replace(self, models=kept, guarantee=guarantee, steps=(*self.steps, step))

@@ -1,0 +1,67 @@
+"""Private draws of trees: exact draws of the thresholded Gibbs law that a plan bought."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.planning.trees import TreePlan
+from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
+from rashomon_explorer.trees.counted import CountedTrees
+from rashomon_explorer.trees.law import CappedEnergy, gibbs
+from rashomon_explorer.trees.uniform import any_tree
+from rashomon_explorer.trees.walk import Walker
+
+
+@dataclass(frozen=True)
+class DrawnTrees:
+    """Independent draws, with their losses (curator)."""
+
+    trees: tuple[Node, ...]
+    losses: FloatArray
+
+    def first(self, count: int) -> "DrawnTrees":
+        """Keep the first ``count``."""
+        return DrawnTrees(self.trees[:count], self.losses[:count])
+
+
+def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
+    """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped.
+
+    >>> from rashomon_explorer.planning.trees import plan_trees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
+    >>> public = {"log_size": counted.trees.log_size, "most_leaves": 2}
+    >>> planned = plan_trees(3, **public, psi=0.0, epsilon=300.0, n_draws=5)
+    >>> gibbs_draws(counted, planned, np.random.default_rng(0)).losses.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    energy = CappedEnergy.of(
+        counted.trees,
+        counted.n,
+        beta=planned.beta,
+        psi=planned.law_psi,
+        leaf_penalty=planned.leaf_penalty,
+    )
+    within = energy.limits(counted.least, counted.trees.most_leaves)
+    counts = counted.counted_within(within)
+    law = gibbs(counts.by_leaves(), counted.trees, energy, counted.least)
+    walker = Walker(counts, rng)
+    trees: list[Node] = []
+    losses: list[float] = []
+    for cell in law.draw(planned.n_draws, rng):
+        tree = any_tree(counted.trees, rng) if cell is None else walker.draw(*cell)
+        errors = counted.errors(tree) if cell is None else cell[1]
+        trees.append(tree)
+        losses.append(counted.loss(leaves_of(tree), errors))
+    return DrawnTrees(tuple(trees), np.array(losses))
+
+
+def leaves_of(tree: Node) -> int:
+    """Count the leaves of a tree.
+
+    >>> leaves_of(Leaf(0))
+    1
+    """
+    if isinstance(tree, Leaf):
+        return 1
+    return leaves_of(tree.if_true) + leaves_of(tree.if_false)

@@ -1,0 +1,176 @@
+"""Yes-or-no questions about the columns of a table.  Public: declared, never learnt."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
+from rashomon_explorer.schema import Numeric, TableSchema
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.levels import Levelled
+from rashomon_explorer.schema.ordered import Ordered
+from rashomon_explorer.trees.rows import yes_or_no
+from rashomon_explorer.validation import is_finite
+
+_PARTS = 4  # a number's typical range is cut into so many, where no thresholds are declared
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Which column each question is about, and the number that it is compared with.
+
+    A threshold t asks whether the column is above t; None, whether a column of 0 and 1 holds a 1.
+
+    Parameters
+    ----------
+    asked : tuple of (int, float or None)
+    names : tuple of str
+        Names of the columns.
+
+    Examples
+    --------
+    >>> about = Questions(((0, 30.0), (1, None)), ("age", "owns"))
+    >>> about.answers(np.array([[35.0, 0.0]])).tolist(), about.in_words
+    ([[True, False]], ('age > 30', 'owns'))
+    """
+
+    asked: tuple[tuple[int, float | None], ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """Each question."""
+        return tuple(
+            self.names[column] if threshold is None else f"{self.names[column]} > {threshold:g}"
+            for column, threshold in self.asked
+        )
+
+    def answers(self, table: FloatArray) -> Mask:
+        """Answers (n, m) for the rows of a table.
+
+        Raises
+        ------
+        DataError
+            If a column without thresholds holds anything but 0 and 1.
+        """
+        plain = sorted({column for column, threshold in self.asked if threshold is None})
+        if plain:
+            _check_plain(table, plain, self.names)
+        columns = [
+            table[:, column] > (0.5 if threshold is None else threshold)
+            for column, threshold in self.asked
+        ]
+        return np.column_stack(columns)
+
+    def about_columns(self, node: Node) -> Node:
+        """Rewrite a tree on the questions as a tree on the columns."""
+        if isinstance(node, Leaf):
+            return node
+        column, threshold = self.asked[node.feature]
+        branches = self.about_columns(node.if_true), self.about_columns(node.if_false)
+        if threshold is None:
+            return Split(column, *branches)
+        return Split(column, *branches, ">", threshold)
+
+
+def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) -> None:
+    try:
+        yes_or_no(table[:, columns])
+    except DataError:
+        strange = [c for c in columns if not np.isin(table[:, c], (0, 1)).all()]
+        raise DataError(
+            f"column {names[strange[0]]!r} holds other values than 0 and 1: declare what to ask of "
+            f"its numbers, thresholds={{{names[strange[0]]!r}: [...]}}, or a schema"
+        ) from None
+
+
+def of_array(names: Sequence[str], thresholds: Any) -> Questions:
+    """Questions about a table of numbers.
+
+    ``thresholds`` is None where all columns hold 0 and 1, numbers that every column is compared
+    with, or a mapping from columns, by name or place, to theirs; the others then hold 0 and 1.
+
+    >>> of_array(["age", "owns"], {"age": [30, 50]}).in_words
+    ('age > 30', 'age > 50', 'owns')
+    """
+    if not isinstance(thresholds, Mapping):
+        cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
+        asked = [(column, cut) for column in range(len(names)) for cut in cuts]
+        return Questions(tuple(asked), tuple(names))
+    own = {_place(key, names): checked(values) for key, values in thresholds.items()}
+    asked = [(column, cut) for column in range(len(names)) for cut in own.get(column, (None,))]
+    return Questions(tuple(asked), tuple(names))
+
+
+def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
+    """Questions about a declared table, in the columns' own units.
+
+    A number is compared with its declared thresholds, or with three evenly spaced ones in its
+    typical range; levels in an order with each but the last, and each other level is asked for.
+
+    >>> from rashomon_explorer.schema import Categorical, Ordered
+    >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])]
+    >>> schema = TableSchema([*columns, Ordered("grade", ["a", "b", "c"])])
+    >>> of_schema(schema, {"age": [30]}).in_words
+    ('age > 30', 'home=rent > 0.5', 'grade > 0.5', 'grade > 1.5')
+    """
+    if thresholds is not None and not isinstance(thresholds, Mapping):
+        raise DataError("with a schema thresholds must map columns of numbers to theirs")
+    given = {str(key): checked(values) for key, values in (thresholds or {}).items()}
+    numbers = [column.name for column in schema.features if isinstance(column, Numeric)]
+    strange = [key for key in given if key not in numbers]
+    if strange:
+        raise DataError(f"thresholds name {strange[0]!r}, which is no column of numbers: {numbers}")
+    asked: list[tuple[int, float | None]] = []
+    first = 0
+    for column in schema.features:
+        width = len(column.encoded_names)
+        asked += [(first + at, cut) for at, cut in _cuts(column, given.get(column.name))]
+        first += width
+    return Questions(tuple(asked), schema.encoded_names)
+
+
+def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int, float]]:
+    """Place among a column's own encoded ones, and threshold, of each question."""
+    width = len(column.encoded_names)
+    if isinstance(column, Numeric):
+        low, high = column.usual
+        even = tuple(low + (high - low) * k / _PARTS for k in range(1, _PARTS))
+        return [*((0, cut) for cut in given or even), *((at, 0.5) for at in range(1, width))]
+    if isinstance(column, Ordered):
+        steps = [(0, place + 0.5) for place in range(len(column.levels) - 1)]
+        return [*steps, *((at, 0.5) for at in range(1, width))]
+    assert isinstance(column, Levelled)  # Anything is no feature
+    skipped = 1 if width == 2 else 0  # of two levels, one tells
+    return [(at, 0.5) for at in range(skipped, width)]
+
+
+def checked(given: Any) -> tuple[float, ...]:
+    """Refuse thresholds that are no finite numbers; one number is one threshold.
+
+    >>> checked(0.5), checked([2, 1])
+    ((0.5,), (1.0, 2.0))
+    """
+    values = [given] if isinstance(given, Real) else list(np.asarray(given, dtype=object).ravel())
+    good = values and all(
+        isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in values
+    )
+    if not good or len(set(values)) < len(values):
+        raise DataError(f"thresholds must be finite numbers, each once, got {given!r}")
+    return tuple(sorted(float(one) for one in values))
+
+
+def _place(key: Any, names: Sequence[str]) -> int:
+    if isinstance(key, int) and 0 <= key < len(names):
+        return key
+    if key in names:
+        return list(names).index(key)
+    raise DataError(f"thresholds name the column {key!r}, which is not in {list(names)}")
