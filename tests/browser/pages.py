@@ -96,24 +96,32 @@ class Page:
         box = slider.parent.execute_script(
             "return arguments[0].parentElement.querySelector('input[type=text]')", slider
         )
+        self.replace(box, number)
+
+    def replace(self, box: WebElement, text: str) -> None:
+        """Type over what a box holds."""
         box.send_keys(Keys.CONTROL, "a")
-        box.send_keys(number, Keys.TAB)
+        box.send_keys(text, Keys.TAB)
 
     def data(self, name: str) -> None:
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
     def upload(self, path: Path) -> None:
-        self.choose("Data set", "your own CSV")
+        self.choose("Data set", "your own table")
         self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
-        self.wait(lambda: path.name in self.status, "the header to be read")
+        self.wait(lambda: path.name in self.status or self.alert, "the file to be read")
 
-    def declare(self, bounds: str) -> None:
-        """Say the bounds of an uploaded file's columns, a line each, and use the file."""
-        box = self.shown(".rx-upload textarea")[0]
+    def declare(self, dictionary: str) -> None:
+        """Paste a data dictionary for an uploaded table, confirm the rest and use the table."""
+        self.wait(lambda: self.shown(".rx-form tbody tr"), "the form")
+        box = self.shown(".rx-dictionary textarea")[0]
         box.send_keys(Keys.CONTROL, "a")
-        box.send_keys(bounds, Keys.TAB)
-        self.button("Use this file").click()
+        box.send_keys(dictionary, Keys.TAB)
+        self.button("Take it over").click()
+        self.button("Confirm all").click()
+        self.wait(lambda: "To be confirmed" not in self.text(".rx-schema"), "the marks to go")
+        self.button("Use this table").click()
 
     def draw(self) -> None:
         self.button("Draw ").click()

@@ -26,25 +26,30 @@ def test_text_has_contrast_in_the_dark(page: Page) -> None:
     check_contrast(page)
 
 
-def test_bad_csv_is_explained_with_its_column_then_the_good_one_loads(
+def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(
     page: Page, dashboard: Any, tmp_path: Path
 ) -> None:
     bad = tmp_path / "bad.csv"
-    bad.write_text("age,income,repaid\n20,1000,yes\n30,many,no\n40,3000,yes\n")
+    bad.write_text("age,income,repaid\n20,1000,yes\n30,no\n40,3000,yes\n")
     page.upload(bad)
-    page.declare("age: 18, 90\nincome: 0, 9000")
-    page.wait(lambda: "'income'" in page.alert, "the bad column")
-    assert "line 3" in page.alert
+    page.wait(lambda: "line 3" in page.alert, "the bad line")
     assert "Traceback" not in page.text("body")
-
-    page.declare("age: 18 to 90\nincome: 0, 9000")
-    page.wait(lambda: "18 to 90" in page.alert, "the bad line of the bounds")
 
     good = tmp_path / "good.csv"
     rows = [f"{20 + i % 60},{1000 + 37 * i % 8000},{'yes' if i % 3 else 'no'}" for i in range(300)]
     good.write_text("\n".join(["age,income,repaid", *rows]))
     page.upload(good)
-    page.declare("age: 18, 90\nincome: 0, 9000")
+    page.wait(lambda: len(page.shown(".rx-form tbody tr")) == 3, "a row a column")
+    marked = "To be confirmed: 'age', 'income', 'repaid'"
+    page.wait(lambda: marked in page.text(".rx-schema"), "what is to be confirmed")
+    high = page.shown("input[aria-label='Upper bound of age']")[0]
+    page.replace(high, "10")
+    page.wait(
+        lambda: "must have low < high" in page.text(".rx-problem"), "the problem beside its row"
+    )
+    page.replace(page.shown("input[aria-label='Upper bound of age']")[0], "90")
+    page.wait(lambda: not page.shown(".rx-problem"), "the problem to go")
+    page.declare("name,kind,low,high\nincome,numeric,0,9000")
     page.wait(lambda: "good: 300 rows" in page.status, "the good file")
     assert page.alert == ""
     page.draw()
@@ -57,9 +62,11 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
 ) -> None:
     names = [f"x{k}" for k in range(60)]
     page.upload(_noise(tmp_path / "noise.csv", names))
-    page.declare("\n".join(f"{name}: -1, 1" for name in names))
+    lines = [f"{name},numeric,-1,1" for name in names]
+    page.declare("\n".join(["name,kind,low,high", *lines]))
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 60 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
+    page.choose("Way to draw", "exact: uniform")
     page.button("More settings").click()
     page.type_number("Threshold ψ", "0.02")
     page.type_number("Radius", "32")

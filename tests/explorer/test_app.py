@@ -173,7 +173,7 @@ def test_an_unexpected_error_is_words_on_the_page_and_a_trace_in_the_log(monkeyp
     assert "Traceback" not in explorer.alert_panel.text.html
     log = (tmp_path / "rashomon-explorer.log").read_text()
     assert log.count("ZeroDivisionError") == 1
-    again.data_panel.upload.file.choose("a.csv", b"one column")
+    again.data_panel.schema.file.choose("a.csv", b"one column")
     assert again.state.alert is not None
     assert (tmp_path / "rashomon-explorer.log").read_text() == log  # explained, not unexpected
     for handler in LOGGER.handlers:

@@ -7,18 +7,11 @@ import traitlets
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.declarations import parse_declarations, skeleton
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.model import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.planning import options_of
-
-
-def _fill(panel, path, bounds):
-    panel.file.choose(path.name, path.read_bytes())
-    panel.bounds.value = bounds
-    panel.load.click()
 
 
 def test_choosing_data_by_clicking(explorer):
@@ -48,92 +41,6 @@ def test_a_data_set_that_cannot_be_loaded_is_explained(explorer, monkeypatch):
     assert "adult could not be fetched" in explorer.alert_panel.text.html
     explorer.alert_panel.dismiss.click()
     assert explorer.alert_panel.text.html == ""
-
-
-def test_upload_declares_and_loads(explorer, table):
-    upload = explorer.data_panel.upload
-    explorer.data_panel.name.value = "your own CSV…"
-    upload.file.choose(table.name, table.read_bytes())
-    assert upload.bounds.value == "age:\ndebt:\nsex:"
-    assert upload.target.value == "repaid"
-    upload.sensitive.value = ("sex",)
-    upload.bounds.value = "age: 18, 90\ndebt: 0, 1\nsex:"
-    upload.load.click()
-    assert explorer.state.alert is None
-    assert explorer.data.bounds == {"age": (18.0, 90.0), "debt": (0.0, 1.0)}
-    assert list(explorer.data.sensitive) == ["sex"]
-    assert explorer.state.account.path.name == "loans.ledger"
-
-
-def test_upload_of_a_number_to_predict_takes_its_bounds_from_its_own_line(explorer, tmp_path):
-    path = tmp_path / "prices.csv"
-    path.write_text("size,price\n" + "\n".join(f"{i},{2.5 * i}" for i in range(40)))
-    _fill(explorer.data_panel.upload, path, "size: 0, 50\nprice: 0, 200")
-    assert explorer.state.alert is None
-    assert (explorer.data.task, explorer.data.target_bounds) == ("regression", (0.0, 200.0))
-    assert explorer.state.loss == "squared"
-
-
-@pytest.mark.parametrize("positive", ["2", "3"])
-def test_upload_of_numbered_classes_takes_the_positive_one_as_typed(explorer, tmp_path, positive):
-    path = tmp_path / "grades.csv"
-    path.write_text("size,grade\n" + "\n".join(f"{i},{1 + i % 3}" for i in range(60)))
-    upload = explorer.data_panel.upload
-    upload.file.choose(path.name, path.read_bytes())
-    upload.bounds.value = "size: 0, 60"
-    upload.load.click()
-    assert explorer.state.alert is None
-    assert explorer.data.classes == [1, 2, 3]
-    assert explorer.plan.p == 4  # two scores a row, each with an intercept
-    upload.positive.value = positive
-    upload.load.click()
-    assert explorer.state.alert is None
-    assert str(explorer.data.classes[1]) == positive
-    assert explorer.data.y.sum() == 20
-
-
-@pytest.mark.parametrize(
-    ("bounds", "expected"),
-    [
-        ("age: 18, 90\nsex: leave out", "debt"),
-        ("age: 90, 18", "low end must be below the high end"),
-        ("age 18 90", "expected 'column: low, high'"),
-        ("age: 18 90", "expected two numbers"),
-        ("age: 18, 90\nage: 0, 1", "a second time"),
-        ("age: 18, 90\ndebt: 0, 1\nheight: 1, 2\nsex: leave out", "height"),
-    ],
-)
-def test_upload_explains_what_is_wrong(explorer, table, bounds, expected):
-    _fill(explorer.data_panel.upload, table, bounds)
-    assert expected in explorer.state.alert.reason
-    assert explorer.data is None
-
-
-def test_upload_of_something_else_is_explained(explorer, tmp_path):
-    upload = explorer.data_panel.upload
-    upload.file.choose("picture.png", b"\x89PNG\xff\xfe")
-    assert "picture.png is not UTF-8 text" in explorer.state.alert.reason
-    assert upload.load.disabled
-    upload.file.choose("one.csv", b"age\n1\n")
-    assert "expected a header" in explorer.state.alert.reason
-    upload.file.most_bytes = 10
-    upload.file.choose("big.csv", b"a,b\n" * 10)
-    assert "at most" in explorer.state.alert.reason
-
-
-def test_learning_the_bounds_needs_a_tick_and_is_marked(explorer, table):
-    upload = explorer.data_panel.upload
-    upload.file.choose(table.name, table.read_bytes())
-    upload.sensitive.value = ("sex",)
-    upload.load.click()
-    assert "without public bounds" in explorer.state.alert.reason
-    upload.learn.value = True
-    upload.load.click()
-    assert explorer.state.alert is None
-    assert explorer.data.bounds_learnt
-    assert "no guarantee" in explorer.data_panel.about.value
-    assert "none" in explorer.plan_panel.facts.value
-    assert "No guarantee" in explorer.draw_panel.price.value
 
 
 def test_sliders_and_state_are_one(explorer, cancer):
@@ -289,14 +196,6 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, c
     title = str(explorer.cards["importance"].view.figure["layout"])
     assert "of all 20 draws (promised hit rate" in title and "inside ψ" not in title
     assert explorer.state.alert is None
-
-
-def test_declarations_read_numbers_levels_and_what_to_leave_out():
-    said = parse_declarations("a:b: -1, 2.5\n\nsex: f | m\nid: Leave out\nnothing:\n")
-    assert said.bounds == {"a:b": (-1.0, 2.5)}
-    assert said.categories == {"sex": ["f", "m"]}
-    assert said.drop == ["id"]
-    assert parse_declarations(skeleton(["x", "y"])).bounds == {}
 
 
 def test_dial_refuses_what_is_off_its_scale():

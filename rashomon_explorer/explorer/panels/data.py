@@ -1,4 +1,4 @@
-"""Data: a data set that comes with the package, or a CSV file of one's own."""
+"""Data: a data set that comes with the package, or a table of one's own."""
 
 from html import escape
 
@@ -8,10 +8,11 @@ import pandas as pd
 from rashomon_explorer.datasets import list_datasets, load_dataset
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.panels.upload import UploadPanel
+from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.table import TableEditor
 
-OWN_FILE = "your own CSV…"
+OWN_FILE = "your own table…"
 _NOTHING = ""
 
 
@@ -29,8 +30,8 @@ class DataPanel:
         The data sets, and `OWN_FILE`.
     positive : ipywidgets.Dropdown
         The positive class, shown when there are more than two.
-    upload : UploadPanel
-        Shown for a file of one's own.
+    schema : SchemaPanel
+        What is public about the table, one's own or not.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -48,18 +49,20 @@ class DataPanel:
         self.positive.layout.display = "none"
         self.about = ipywidgets.HTML()
         hide_when_empty(self.about)
-        self.upload = UploadPanel(session)
-        self.upload.widget.layout.display = "none"
+        self.schema = SchemaPanel(session)
+        self.schema.file.layout.display = "none"
         self._code = CodeToggle(self.lines, "Data")
         self._picking = False
         self.name.observe(guarded(self.state, "Loading the data", self._chosen), "value")
         self.positive.observe(guarded(self.state, "Loading the data", self._picked), "value")
         self.state.observe(lambda _: self._describe(), "data")
+        show = guarded(self.state, "Showing the declaration", lambda _: self._show())
+        self.state.observe(show, "data")
         self.state.observe(self._lock, "phase")
         self.widget = card(
             "1",
             "Data",
-            [self.name, self.positive, self.upload.widget, self.about],
+            [self.name, self.positive, self.about, self.schema.widget],
             self._code,
         )
 
@@ -69,7 +72,7 @@ class DataPanel:
         if data is None:
             return ("from rashomon_explorer.datasets import list_datasets", "list_datasets()")
         if self.name.value == OWN_FILE:
-            return (*self.upload.lines(), "explorer.data")
+            return (*self.schema.lines(), "explorer.data")
         chosen = f", positive={self.positive.value!r}" if self.positive.options else ""
         return (
             "from rashomon_explorer import load_dataset",
@@ -80,10 +83,11 @@ class DataPanel:
     def _chosen(self, _change: object) -> None:
         name = self.name.value
         own = name == OWN_FILE
-        self.upload.widget.layout.display = None if own else "none"
+        self.schema.file.layout.display = None if own else "none"
         self._offer_classes([])
         if own or name == _NOTHING:
             self.session.forget()
+            self.schema.edit(None)
             return
         self.session.say(f"Loading {name}…")
         data = load_dataset(name)
@@ -94,6 +98,7 @@ class DataPanel:
 
     def _picked(self, _change: object) -> None:
         if not self._picking and self.positive.value is not None:
+            self.schema.told_apart = self.positive.value
             self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
 
     def _offer_classes(self, classes: list[object]) -> None:
@@ -102,11 +107,18 @@ class DataPanel:
         if classes:
             self.positive.value = classes[0]
         self.positive.layout.display = None if classes else "none"
+        self.schema.told_apart = self.positive.value
         self._picking = False
 
     def _lock(self, _change: object) -> None:
-        for control in (self.name, self.positive, self.upload.load):
+        for control in (self.name, self.positive):
             control.disabled = self.state.busy
+
+    def _show(self) -> None:
+        """Put what is declared of the data set into the form, unless it came from there."""
+        data = self.state.data
+        if data is not None and data is not self.schema.made:
+            self.schema.edit(TableEditor.of(data))
 
     def _describe(self) -> None:
         data = self.state.data

@@ -1,0 +1,274 @@
+"""What is public about the table, a row a column: proposed, corrected, confirmed, saved."""
+
+from collections.abc import Callable
+from html import escape
+from pathlib import PurePath
+from typing import Any
+
+import ipywidgets
+from sklearn.utils import Bunch
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
+from rashomon_explorer.explorer.table.rows import form_rows
+from rashomon_explorer.explorer.widgets import FilePicker, Saver, TableForm
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.schema.files import json_values, toml_values
+from rashomon_explorer.schema.words import quoted
+
+_ALL = "all of them"
+_PREVIEWED = 8
+_HOW = (
+    "Below, each row says what is public about a column. What was learnt from the rows is marked; "
+    "correct it from knowledge of the field, and confirm it. Until all of it is confirmed nothing "
+    "has a guarantee."
+)
+
+
+class SchemaPanel:
+    """Edits the one declaration of a table, and makes it the data set on screen.
+
+    Parameters
+    ----------
+    session : Session
+        Gets the data set.
+
+    Attributes
+    ----------
+    file : FilePicker
+        Takes a table of one's own.
+    dictionary : ipywidgets.Textarea
+        Takes a data dictionary, or a saved declaration.
+    form : TableForm
+        A row a column.
+    positive : ipywidgets.Dropdown
+        The class to tell from the rest, shown for three or more.
+    use : ipywidgets.Button
+        Makes it the data set on screen.
+    table : TableEditor or None
+        The table that is edited.
+    told_apart : object or None
+        The class to tell from the rest, where that was settled elsewhere.
+    made : sklearn.utils.Bunch or None
+        The data set that was made of the table last.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.table: TableEditor | None = None
+        self.told_apart: Any = None
+        self.made: Bunch | None = None
+        self._problems: dict[str, str] = {}
+        self.file = FilePicker("Your own table (CSV or Parquet)", accept=".csv,.parquet,.pq")
+        self.form = TableForm()
+        self.notes = _region("rx-remarks")
+        self.preview = ipywidgets.ToggleButton(
+            description="First rows", tooltip="Curator: shows private rows"
+        )
+        self.preview.add_class("rx-quiet")
+        self._rows = _region("rx-preview")
+        self.confirm = ipywidgets.Button(
+            description="Confirm all", tooltip="I have checked: all of this is public knowledge"
+        )
+        self.positive = ipywidgets.Dropdown(description="Told from the rest", options=[_ALL])
+        self.use = ipywidgets.Button(description="Use this table", button_style="primary")
+        self.saver = Saver(label="Save the declaration")
+        self._fill_dictionary()
+        self._connect()
+        buttons = ipywidgets.HBox([self.use, self.confirm, self.saver, self.preview])
+        buttons.add_class("rx-bar")
+        self._details = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>'),
+                self.notes,
+                self.form,
+                self.positive,
+                buttons,
+                self._rows,
+                self._dictionary,
+            ]
+        )
+        self.widget = ipywidgets.VBox([self.file, self._details])
+        self.widget.add_class("rx-schema")
+        self.refresh()
+
+    def _fill_dictionary(self) -> None:
+        self.dictionary = ipywidgets.Textarea(
+            description="Data dictionary: paste a CSV with a line a column, TOML or JSON",
+            placeholder="name,kind,low,high,levels,role\\nage,numeric,18,110,,\\nhome,categorical,,,own|rent,",
+            rows=4,
+        )
+        self.dictionary_file = FilePicker("or its file", accept=".csv,.toml,.json")
+        self.take = ipywidgets.Button(description="Take it over")
+        self._dictionary = ipywidgets.VBox([self.dictionary, self.dictionary_file, self.take])
+        self._dictionary.add_class("rx-dictionary")
+
+    def _connect(self) -> None:
+        def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
+            return guarded(self.state, what, lambda _: act())
+
+        self.file.observe(on("Reading the file", self._picked), "picked")
+        self.form.observe(on("Changing the declaration", self._edited), "edit")
+        self.confirm.on_click(on("Confirming", self._confirm))
+        self.take.on_click(on("Reading the dictionary", self._take))
+        self.dictionary_file.observe(on("Reading the dictionary", self._take_file), "picked")
+        self.use.on_click(on("Loading the table", self.load))
+        self.preview.observe(lambda _: self._show_rows(), "value")
+        self.state.observe(lambda _: self._lock(), "phase")
+        self.state.observe(lambda _: self._remark(), "same_rows")
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that loads the same table."""
+        name = self.file.name or "table.csv"
+        return (
+            "from rashomon_explorer.datasets import load_csv",
+            f"load_csv({name!r}, schema={self.saver.name!r})",
+        )
+
+    def edit(self, table: TableEditor | None) -> None:
+        """Put another table into the form, or none."""
+        self.table, self._problems = table, {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write form, remarks and the file to save again."""
+        table = self.table
+        self._details.layout.display = "none" if table is None else None
+        self.form.rows = [] if table is None else form_rows(table, self._problems)
+        self.saver.content = "" if table is None else table.schema.to_toml()
+        self.saver.name = "" if table is None else f"{table.name}.toml"
+        self.confirm.disabled = table is None or not table.schema.unconfirmed
+        self._offer_classes()
+        self._remark()
+        self._show_rows()
+
+    def _picked(self) -> None:
+        file = self.file
+        self.edit(None)
+        if file.size > file.most_bytes:
+            raise DataError(
+                f"{file.name} has {file.size / 1e6:.1f} MB, and the page takes "
+                f"{file.most_bytes / 1e6:g} MB at most: read it in Python, "
+                "Explorer(data=load_csv(path, schema=...))"
+            )
+        frame = read_table(file.name, file.content)
+        self.edit(TableEditor.proposed(PurePath(file.name).stem, frame))
+        self.state.alert = None
+        self.session.say(
+            f"{file.name}: {len(frame):,} rows, {frame.shape[1]} columns. Check what was proposed, "
+            "confirm it, then press Use this table."
+        )
+
+    def _edited(self) -> None:
+        said = self.form.edit
+        if self.table is None or not said:
+            return
+        column, field = str(said["column"]), str(said["field"])
+        self._problems.pop(column, None)
+        try:
+            if field == "confirm":
+                self.table = self.table.confirmed(column)
+            else:
+                self.table = self.table.edited(column, field, str(said["value"]))
+        except DataError as error:
+            self._problems[column] = str(error)
+        self.refresh()
+
+    def _confirm(self) -> None:
+        if self.table is not None:
+            self.edit(self.table.confirmed())
+
+    def _take(self) -> None:
+        self._declare(self.dictionary.value, _ending_of(self.dictionary.value))
+
+    def _take_file(self) -> None:
+        file = self.dictionary_file
+        self._declare(file.content.decode("utf-8-sig"), PurePath(file.name).suffix.lower())
+
+    def _declare(self, text: str, ending: str) -> None:
+        if self.table is not None:
+            self.edit(self.table.declared(_READERS.get(ending, _dictionary)(text)))
+            self.state.alert = None
+
+    def load(self) -> None:
+        """Make the table the data set on screen, as it is declared now."""
+        if self.table is None:
+            raise DataError("there is no table yet: choose a file, or one of the data sets")
+        positive = self.told_apart
+        if positive is None and self.positive.value != _ALL:
+            positive = self.positive.value
+        self.made = self.table.data(positive)
+        self.session.choose(self.made)
+
+    def _offer_classes(self) -> None:
+        classes = () if self.table is None else self.table.schema.classes or ()
+        several = len(classes) > 2 and self.told_apart is None
+        options = [_ALL, *map(str, classes)] if several else [_ALL]
+        if list(self.positive.options) != options:
+            self.positive.options = options
+            self.positive.value = _ALL
+        self.positive.layout.display = None if len(options) > 1 else "none"
+
+    def _remark(self) -> None:
+        told = [] if self.table is None else remarks(self.table)
+        told += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
+        waiting = {} if self.table is None else self.table.schema.unconfirmed
+        if waiting:
+            told.append(
+                f"To be confirmed: {quoted(waiting)}. Nothing has a guarantee before, and nothing "
+                "is charged."
+            )
+        listed = "".join(f"<li>{escape(one)}</li>" for one in told)
+        band = '<span class="rx-band rx-curator">curator: read from private rows</span>'
+        self.notes.value = f"{band}<ul>{listed}</ul>" if listed else ""
+
+    @property
+    def _on_screen(self) -> bool:
+        data = self.state.data
+        return data is not None and self.table is not None and data.name == self.table.name
+
+    def _show_rows(self) -> None:
+        if self.table is None or not self.preview.value:
+            self._rows.value = ""
+            return
+        band = '<span class="rx-band rx-curator">curator: private rows</span>'
+        shown = table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
+        self._rows.value = band + shown
+
+    def _lock(self) -> None:
+        for control in (self.file, self.form, self.use, self.take, self.dictionary_file):
+            control.disabled = self.state.busy
+
+
+def _region(kind: str) -> ipywidgets.HTML:
+    region = ipywidgets.HTML()
+    region.add_class(kind)
+    hide_when_empty(region)
+    return region
+
+
+def _dictionary(text: str) -> TableSchema:
+    return TableSchema.from_data_dictionary(text)
+
+
+def _toml(text: str) -> TableSchema:
+    return TableSchema.from_dict(toml_values(text))
+
+
+def _json(text: str) -> TableSchema:
+    return TableSchema.from_dict(json_values(text))
+
+
+_READERS: dict[str, Callable[[str], TableSchema]] = {".toml": _toml, ".json": _json}
+
+
+def _ending_of(text: str) -> str:
+    start = text.lstrip()[:1]
+    return {"[": ".toml", "{": ".json"}.get(start, ".csv")

@@ -1,0 +1,7 @@
+"""The table on the page: its rows as they came, and the one schema that is edited."""
+
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table.files import read_table
+from rashomon_explorer.explorer.table.remarks import remarks
+
+__all__ = ["TableEditor", "read_table", "remarks"]

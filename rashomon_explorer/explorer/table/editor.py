@@ -1,0 +1,257 @@
+"""One table and its declaration, edited a word at a time; no widgets here."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from rashomon_explorer.datasets.bunch import make_bunch
+from rashomon_explorer.datasets.declaration import Declaration
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.leaks import mark
+from rashomon_explorer.schema import Anything, TableSchema, propose_schema
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.kinds import KINDS
+from rashomon_explorer.schema.numeric import Numeric
+from rashomon_explorer.schema.words import quoted
+from rashomon_explorer.schema.yes_no import YesNo
+
+_OWN = "your own table"
+
+
+@dataclass(frozen=True)
+class TableEditor:
+    """A table as it came, and what is declared of it so far; every edit gives a new one.
+
+    Parameters
+    ----------
+    name : str
+        Of the table, and of its ledger.
+    frame : DataFrame
+        Private rows, as they came.
+    schema : TableSchema
+        A column of it for every column of the table.
+    description, source : str
+        For the data set that it becomes.
+    memo : dict
+        What was read from the rows once, by columns of the schema.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20, 44, 90, 30], "repaid": ["no", "yes", "yes", "no"]})
+    >>> table = TableEditor.proposed("loans", frame)
+    >>> table.schema.unconfirmed["age"]
+    ('kind', 'bounds', 'typical', 'missing')
+    >>> table = table.edited("age", "low", "18").edited("age", "high", "110").confirmed("age")
+    >>> table.schema["age"].in_words
+    'numeric 18 to 110, typically 21.5 to 83.1'
+    """
+
+    name: str
+    frame: pd.DataFrame
+    schema: TableSchema
+    description: str = "A table of your own."
+    source: str = _OWN
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def proposed(cls, name: str, frame: pd.DataFrame) -> "TableEditor":
+        """Propose a declaration: the last column is the target, and what is learnt is marked."""
+        return cls(name, frame, propose_schema(frame, target=str(frame.columns[-1])))
+
+    @classmethod
+    def of(cls, data: Bunch) -> "TableEditor":
+        """Edit what is declared of a data set."""
+        return cls(data.name, data.frame, data.schema, data.DESCR.splitlines()[0], data.source)
+
+    def edited(self, column: str, what: str, value: str) -> "TableEditor":
+        """Change one word about a column.
+
+        An end of a range that was learnt stays marked until the range is confirmed; what is said
+        whole needs no confirming.
+
+        Parameters
+        ----------
+        column : str
+        what : str
+            Key in `FIELDS`.
+        value : str
+            As it was typed or chosen.
+
+        Raises
+        ------
+        DataError
+            If it cannot be used; nothing is changed then.
+        """
+        before = self.schema[column]
+        after = FIELDS[what](self, before, value.strip())
+        if what != "kind":
+            after = replace(after, learnt=[one for one in before.learnt if one != what])
+        return self._with(after)
+
+    def confirmed(self, *columns: str) -> "TableEditor":
+        """Take the mark off what was learnt of some columns, off all of them by default."""
+        return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
+
+    def declared(self, said: TableSchema) -> "TableEditor":
+        """Take what a data dictionary or a schema's file declares in place of what was proposed.
+
+        Raises
+        ------
+        DataError
+            If it declares a column that the table does not have.
+        """
+        if strange := [name for name in said if name not in set(self.schema)]:
+            raise DataError(
+                f"the dictionary declares {quoted(strange)}, which the table does not have; it has "
+                f"{quoted(self.schema)}"
+            )
+        names_target = said.target is not None
+        columns = [
+            said[one.name] if one.name in set(said) else _freed(one) if names_target else one
+            for one in self.schema.columns
+        ]
+        return replace(self, schema=TableSchema(columns))
+
+    def once(self, key: Any, read: Callable[[], Any]) -> Any:
+        """Read something from the rows, or remember it."""
+        if key not in self.memo:
+            self.memo[key] = read()
+        return self.memo[key]
+
+    def data(self, positive: Any = None) -> Bunch:
+        """Make the data set that the page draws from.
+
+        Raises
+        ------
+        DataError
+            Naming the column or row that is wrong, and what to do.
+        """
+        declared = Declaration.of_schema(self.schema, None, positive)
+        made = make_bunch(
+            self.frame,
+            declared,
+            name=self.name,
+            description=self.description,
+            source=self.source,
+            place=lambda row: f"row {row + 1}",
+        )
+        if made.bounds_learnt:
+            for part in (made.X, made.y):
+                mark(part, made.schema.leak)
+        return made
+
+    def _with(self, changed: Column) -> "TableEditor":
+        """Put a column in the place of the one of its name; a new target frees the old one."""
+        others = self.schema.columns
+        if changed.role == "target":
+            others = tuple(_freed(one) for one in others)
+        columns = [changed if one.name == changed.name else one for one in others]
+        return replace(self, schema=TableSchema(columns))
+
+    def as_kind(self, column: Column, kind: str) -> Column:
+        """Say what a column holds; what else that kind must say is learnt from the rows."""
+        if kind not in KINDS:
+            raise DataError(f"kind must be one of {quoted(KINDS)}, got {kind!r}")
+        if kind == "anything":
+            role = "ignore" if column.role == "feature" else column.role
+            return Anything(column.name, role=role, description=column.description)
+        try:
+            return self.schema.declare(column.name, kind=kind)[column.name]
+        except DataError:
+            return self._learnt(column, kind)
+
+    def _learnt(self, column: Column, kind: str) -> Column:
+        coded = [] if kind == "numeric" else [column.name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            found = propose_schema(self.frame[[column.name]], categorical=coded)[column.name]
+        fits = {"numeric": ("numeric",)}.get(kind, ("categorical", "yes/no"))
+        if found.kind not in fits:
+            raise DataError(
+                f"column {column.name!r} cannot be {kind}: its values look like {found.kind}"
+            )
+        role = "feature" if column.role == "ignore" else column.role
+        marks = [one for one in found.learnt if one != "kind"]
+        if found.kind == kind:
+            return replace(found, role=role, learnt=marks)
+        told = {"kind": kind, "role": role, "learnt": marks, "levels": found.to_dict()["levels"]}
+        return TableSchema([found]).declare(column.name, **told)[column.name]
+
+
+def _freed(column: Column) -> Column:
+    if column.role != "target":
+        return column
+    return replace(column, role="ignore" if isinstance(column, Anything) else "feature")
+
+
+def _kind(table: TableEditor, column: Column, value: str) -> Column:
+    return table.as_kind(column, value)
+
+
+def _role(table: TableEditor, column: Column, value: str) -> Column:
+    if value == "feature" and isinstance(column, Anything):
+        raise DataError(f"column {column.name!r} can be a feature once its kind is declared")
+    return replace(column, role=value)
+
+
+def _said(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
+    def say(table: TableEditor, column: Column, value: str) -> Column:
+        return table.schema.declare(column.name, **{setting: value})[column.name]
+
+    return say
+
+
+def _levels(table: TableEditor, column: Column, value: str) -> Column:
+    parts = [part.strip() for part in value.split("|") if part.strip()]
+    whole = all(part.lstrip("-").isdigit() and str(int(part)) == part for part in parts)
+    said = [int(part) for part in parts] if whole else parts
+    if isinstance(column, YesNo) and len(said) != len(column.levels):
+        raise DataError(f"column {column.name!r} must have two levels, no and then yes")
+    return table.schema.declare(column.name, levels=said)[column.name]
+
+
+def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Column]":
+    def say(table: TableEditor, column: Column, value: str) -> Column:
+        if not isinstance(column, Numeric):
+            raise DataError(f"column {column.name!r} is not of numbers: it has no range")
+        if setting == "typical" and not value:
+            return replace(column, typical=None)
+        pair = list(column.bounds if setting == "bounds" else column.usual)
+        pair[which] = _number(value, column.name)
+        ends = (pair[0], pair[1])
+        if setting == "typical":
+            return replace(column, typical=ends)
+        typical = None if column.typical is None else _within(column.typical, ends)
+        return replace(column, bounds=ends, typical=typical)
+
+    return say
+
+
+def _number(value: str, name: str) -> float:
+    try:
+        return float(value.replace(",", ""))
+    except ValueError:
+        raise DataError(f"column {name!r}: {value!r} is not a number") from None
+
+
+def _within(typical: tuple[float, float], bounds: tuple[float, float]) -> Any:
+    low, high = max(typical[0], bounds[0]), min(typical[1], bounds[1])
+    return (low, high) if low < high else None
+
+
+FIELDS: Mapping[str, Callable[[TableEditor, Column, str], Column]] = {
+    "kind": _kind,
+    "role": _role,
+    "unit": _said("unit"),
+    "missing": _said("missing"),
+    "levels": _levels,
+    "low": _end("bounds", 0),
+    "high": _end("bounds", 1),
+    "typical_low": _end("typical", 0),
+    "typical_high": _end("typical", 1),
+}
+"""What can be said of a column on the page, and how."""

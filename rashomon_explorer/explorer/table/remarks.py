@@ -1,0 +1,126 @@
+"""What to know of a table before its first draw; read from the rows, so the curator's."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.schema import Numeric
+from rashomon_explorer.schema.cells import as_text, read_numbers
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.words import quoted
+
+_MOST_ROWS = 20_000
+_BINS = 32
+_TOO_WELL = 0.05  # of the errors of a constant guess are left
+_MOST_CODES = 0.2  # of the rows: more different values than that name rows, and predict nothing
+
+
+def remarks(table: TableEditor) -> list[str]:
+    """Say what is probably wrong with a declaration, a sentence each.
+
+    >>> frame = pd.DataFrame({"score": range(60), "late": [0, 1] * 30, "repaid": ["y", "n"] * 30})
+    >>> for told in remarks(TableEditor.proposed("loans", frame)):
+    ...     print(told)
+    'late' alone predicts 'repaid' almost without error: is it known before the outcome is? If \
+not, leave it out.
+    """
+    return [told for remark in _REMARKS for told in remark(table)]
+
+
+def _target(table: TableEditor) -> list[str]:
+    if table.schema.target is None:
+        return ["No column is to be predicted yet: give one the role “target”."]
+    return []
+
+
+def _features(table: TableEditor) -> list[str]:
+    return [] if table.schema.features else ["No column is a feature: models would see nothing."]
+
+
+def _named_like_the_target(table: TableEditor) -> list[str]:
+    target = table.schema.target
+    if target is None:
+        return []
+    stem = target.name.lower()
+    alike = [
+        one.name
+        for one in table.schema.features
+        if len(stem) > 2 and (stem in one.name.lower() or one.name.lower().startswith("target"))
+    ]
+    if not alike:
+        return []
+    return [
+        f"{quoted(alike)} sounds like the target {target.name!r}: a copy of it among the features "
+        "would make every model look perfect."
+    ]
+
+
+def _too_good(table: TableEditor) -> list[str]:
+    target = table.schema.target
+    if target is None:
+        return []
+    rows = table.frame.head(_MOST_ROWS)
+    left = _errors_left(rows[target.name], isinstance(target, Numeric))
+
+    def too_good(one: Column) -> bool:
+        codes = _codes(rows[one.name], isinstance(one, Numeric))
+        return codes is not None and left(codes) <= _TOO_WELL
+
+    found = [
+        one.name
+        for one in table.schema.features
+        if table.once((one, target), partial(too_good, one))
+    ]
+    return [
+        f"{name!r} alone predicts {target.name!r} almost without error: is it known before the "
+        "outcome is? If not, leave it out."
+        for name in found
+    ]
+
+
+def _codes(cells: pd.Series, numeric: bool) -> FloatArray | None:
+    """Bins of a column; None where nearly every row has a value of its own."""
+    if numeric:
+        numbers, _ = read_numbers(cells)
+        filled = np.where(np.isnan(numbers), -np.inf, numbers)
+        edges = np.unique(np.quantile(filled[np.isfinite(filled)], np.linspace(0, 1, _BINS + 1)))
+        return np.searchsorted(edges[1:-1], filled, side="right").astype(float)
+    codes, words = pd.factorize(as_text(cells))
+    return codes.astype(float) if len(words) <= max(_BINS, _MOST_CODES * len(cells)) else None
+
+
+def _errors_left(target: pd.Series, numeric: bool) -> Callable[[FloatArray], float]:
+    """Share of a constant guess's errors that the best guess by codes still makes."""
+    if numeric:
+        values, _ = read_numbers(target)
+        values = np.where(np.isnan(values), np.nanmean(values), values)
+        total = float(((values - values.mean()) ** 2).sum())
+
+        def by_mean(codes: FloatArray) -> float:
+            grouped = pd.Series(values).groupby(codes)
+            within = float(((values - grouped.transform("mean")) ** 2).sum())
+            return within / total if total else 1.0
+
+        return by_mean
+    labels, _ = pd.factorize(as_text(target))
+    constant = len(labels) - int(np.bincount(labels).max()) if len(labels) else 0
+
+    def by_majority(codes: FloatArray) -> float:
+        counts = np.zeros((int(codes.max()) + 1, int(labels.max()) + 1), dtype=int)
+        np.add.at(counts, (codes.astype(int), labels), 1)
+        missed = len(labels) - int(counts.max(axis=1).sum())
+        return missed / constant if constant else 1.0
+
+    return by_majority
+
+
+_REMARKS: tuple[Callable[[TableEditor], list[str]], ...] = (
+    _target,
+    _features,
+    _named_like_the_target,
+    _too_good,
+)

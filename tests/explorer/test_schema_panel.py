@@ -1,0 +1,216 @@
+"""The declaration of a table on the page: proposed, marked, corrected, confirmed, saved."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer.datasets import load_csv
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.panels.data import OWN_FILE
+from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
+from rashomon_explorer.schema import TableSchema
+
+
+@pytest.fixture
+def panel(explorer, table):
+    explorer.data_panel.name.value = OWN_FILE
+    panel = explorer.data_panel.schema
+    panel.file.choose(table.name, table.read_bytes())
+    return panel
+
+
+def _row(panel, name):
+    return next(row for row in panel.form.rows if row["name"] == name)
+
+
+def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
+    assert [row["name"] for row in panel.form.rows] == ["age", "debt", "sex", "repaid"]
+    assert _row(panel, "age")["learnt"] == ["kind", "bounds", "typical", "missing"]
+    assert (_row(panel, "repaid")["role"], _row(panel, "repaid")["levels"]) == (
+        "target",
+        "no | yes",
+    )
+    assert len(_row(panel, "age")["shape"]) == 12
+    assert "To be confirmed: &#x27;age&#x27;" in panel.notes.value
+    assert "curator" in panel.notes.value
+    assert explorer.data is None and "Check what was proposed" in explorer.state.message
+    panel.preview.value = True
+    assert (
+        "curator: private rows" in panel._rows.value and "<caption>First rows" in panel._rows.value
+    )
+
+
+def test_what_nobody_confirmed_has_no_guarantee_and_no_price(panel, explorer):
+    panel.use.click()
+    assert explorer.state.alert is None
+    assert explorer.data.bounds_learnt and "no guarantee" in explorer.data_panel.about.value
+    explorer.draw()
+    assert not explorer.guarantee.holds and explorer.ledger is None
+
+
+def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer, tmp_path):
+    form = panel.form
+    form.do("age", "low", "18")
+    form.do("age", "high", "90")
+    assert "bounds" in _row(panel, "age")["learnt"]  # until it is confirmed
+    form.do("age", "unit", "years")
+    form.do("sex", "role", "sensitive")
+    form.do("debt", "confirm")
+    assert _row(panel, "debt")["learnt"] == []
+    panel.confirm.click()
+    assert panel.notes.value == "" and panel.confirm.disabled
+    panel.use.click()
+    assert explorer.state.alert is None
+    assert explorer.data.bounds["age"] == (18.0, 90.0) and not explorer.data.bounds_learnt
+    assert list(explorer.data.sensitive) == ["sex"]
+    explorer.draw()
+    assert explorer.guarantee.holds and explorer.ledger.path.name == "loans.ledger"
+    saved = TableSchema.from_toml(panel.saver.content)
+    assert panel.saver.name == "loans.toml" and saved["age"].unit == "years"
+    again = load_csv(tmp_path / "loans.csv", schema=saved)
+    pd.testing.assert_frame_equal(again.X, explorer.data.X)
+    assert "load_csv('loans.csv', schema='loans.toml')" in explorer.data_panel.lines()[1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (("age", "low", "200"), "must have low < high"),
+        (("age", "high", "ninety"), "'ninety' is not a number"),
+        (("sex", "levels", "f"), "two levels"),
+        (("sex", "kind", "numeric"), "cannot be numeric"),
+        (("sex", "low", "1"), "is not of numbers"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_row_and_nothing_changes(panel, edit, told):
+    before = panel.table
+    panel.form.do(*edit)
+    assert told in _row(panel, edit[0])["problem"]
+    assert panel.table is before
+    panel.form.do(edit[0], "missing", "fill")
+    assert _row(panel, edit[0])["problem"] == ""
+
+
+def test_another_kind_learns_what_it_needs_and_marks_it(panel):
+    panel.form.do("sex", "kind", "anything")
+    assert _row(panel, "sex")["role"] == "ignore"
+    panel.form.do("sex", "role", "feature")
+    assert "once its kind is declared" in _row(panel, "sex")["problem"]
+    panel.form.do("sex", "kind", "ordered")
+    line = _row(panel, "sex")
+    assert (line["role"], line["levels"]) == ("feature", "f | m")
+    assert "levels" in line["learnt"] and "kind" not in line["learnt"]
+
+
+def test_a_new_target_frees_the_old_one(panel, explorer):
+    panel.form.do("debt", "role", "target")
+    assert _row(panel, "repaid")["role"] == "feature"
+    assert panel.table.schema.target.name == "debt"
+    panel.confirm.click()
+    panel.use.click()
+    assert explorer.data.task == "regression" and explorer.state.loss == "squared"
+
+
+def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
+    panel.dictionary.value = "name,kind,low,high,unit\nage,numeric,18,90,years\n"
+    panel.take.click()
+    assert (_row(panel, "age")["learnt"], _row(panel, "age")["unit"]) == ([], "years")
+    assert _row(panel, "debt")["learnt"]
+    panel.dictionary_file.choose("s.toml", b"[columns.debt]\nkind = 'numeric'\nbounds = [0, 1]\n")
+    assert _row(panel, "debt")["learnt"] == []
+    panel.dictionary.value = "name,kind,low,high\nheight,numeric,1,2\n"
+    panel.take.click()
+    assert "'height', which the table does not have" in explorer.state.alert.reason
+    panel.dictionary.value = "name,kind\nage,tall\n"
+    panel.take.click()
+    assert "age" in explorer.state.alert.reason and _row(panel, "age")["high"] == "90"
+
+
+def test_a_bundled_set_shows_its_declaration_which_can_be_changed(explorer, cancer):
+    explorer.data_panel.name.value = "breast_cancer"
+    panel = explorer.data_panel.schema
+    assert panel.file.layout.display == "none"
+    assert len(panel.form.rows) == 31 and "To be confirmed" not in panel.notes.value
+    panel.form.do("mean radius", "role", "ignore")
+    panel.use.click()
+    assert explorer.state.alert is None and explorer.data.X.shape[1] == 29
+    assert explorer.data.name == "breast_cancer"
+    assert _row(panel, "mean radius")["role"] == "ignore"
+    explorer.data_panel.name.value = OWN_FILE
+    assert panel.table is None and panel._details.layout.display == "none"
+
+
+def test_three_classes_are_told_apart_or_one_from_the_rest(explorer):
+    explorer.data_panel.name.value = OWN_FILE
+    panel = explorer.data_panel.schema
+    text = "size,grade\n" + "\n".join(f"{i},{'abc'[i % 3]}" for i in range(60))
+    panel.file.choose("grades.csv", text.encode())
+    assert list(panel.positive.options) == ["all of them", "a", "b", "c"]
+    panel.confirm.click()
+    panel.use.click()
+    assert explorer.state.alert is None and explorer.data.classes == ["a", "b", "c"]
+    panel.positive.value = "b"
+    panel.use.click()
+    assert explorer.state.alert is None and explorer.data.y.sum() == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("picture.csv", b"\x89PNG\xff\xfe", "is not UTF-8 text"),
+        ("one.csv", b"age\n1\n", "expected a target and at least one feature"),
+        ("table.xlsx", b"", "none of .csv, .parquet"),
+        ("ragged.csv", b"a,b\n1,2\n3\n", "line 3 has 1 values"),
+        ("empty.csv", b"a,b\n", "no rows below"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_words(panel, explorer, name, content, told):
+    panel.file.choose(name, content)
+    assert told in explorer.state.alert.reason
+    assert panel.table is None
+    panel.file.most_bytes = 10
+    panel.file.choose("big.csv", b"a,b\n" * 10)
+    assert "at most" in explorer.state.alert.reason
+
+
+def test_parquet_is_read_where_pyarrow_is_and_refused_in_words_where_not(monkeypatch):
+    def missing(_):
+        raise ImportError("no pyarrow")
+
+    monkeypatch.setattr(pd, "read_parquet", missing)
+    with pytest.raises(DataError, match="pip install pyarrow, or save the table as CSV"):
+        read_table("loans.parquet", b"PAR1")
+    monkeypatch.setattr(pd, "read_parquet", lambda file: pd.DataFrame({"a": [1], 2: [file.read()]}))
+    assert list(read_table("loans.parquet", b"PAR1")) == ["a", "2"]
+
+
+def test_remarks_name_a_leak_a_copy_of_the_target_and_what_lacks():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["no", "yes"], 400)
+    frame = pd.DataFrame({"honest": rng.normal(size=400), "repaid_late": rng.normal(size=400)})
+    frame["paid"] = np.where(y == "yes", 1, 0) + rng.normal(0, 0.01, 400)
+    frame["name"] = [f"person {i}" for i in range(400)]
+    frame["repaid"] = y
+    told = " ".join(remarks(TableEditor.proposed("loans", frame)))
+    assert "'paid' alone predicts 'repaid'" in told and "'repaid_late' sounds like" in told
+    assert "honest" not in told and "'name'" not in told
+    prices = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    prices["twice"], prices["price"] = 2 * prices["a"], prices["a"]
+    told = remarks(TableEditor.proposed("prices", prices))
+    assert len(told) == 2 and "'b'" not in " ".join(told)
+    untargeted = TableEditor.proposed("prices", prices).edited("price", "role", "ignore")
+    assert "No column is to be predicted yet" in remarks(untargeted)[0]
+
+
+def test_the_same_rows_under_another_name_are_told_beside_the_table(panel, explorer, tmp_path):
+    panel.confirm.click()
+    panel.use.click()
+    explorer.draw()
+    again = Explorer(home=tmp_path)
+    again.data_panel.name.value = OWN_FILE
+    copy = again.data_panel.schema
+    copy.file.choose("renamed.csv", (tmp_path / "loans.csv").read_bytes())
+    copy.confirm.click()
+    copy.use.click()
+    assert "charged to loans.ledger before" in copy.notes.value
