@@ -18,6 +18,7 @@ WAYS: Mapping[str, str] = {
     "unthresholded": "unthresholded: near the best model; may not come",
     "langevin_average": "langevin_average: near the best model; always comes",
     "ellipsoid": "ellipsoid: one price for any number; always comes",
+    "ellipsoid_exact": "ellipsoid_exact: of the set near a private centre, many columns",
     "langevin": "langevin: a chain in the set; no hit rate is known",
     "finite_grid": "finite_grid: exact on a grid, up to three parameters",
     "hit_and_run": "hit_and_run: free, not private, curator only",
