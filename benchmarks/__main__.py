@@ -1,4 +1,4 @@
-"""Measure, and write ``results/samplers.json`` or ``results/utility.json``, and tables."""
+"""Measure, and write ``results/samplers.json``, ``utility.json`` or ``tuning.json``, and tables."""
 
 import argparse
 import json
@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import accountant, exact, langevin, measures, peers, ranges, scaling, utility
+from benchmarks import (
+    accountant,
+    exact,
+    langevin,
+    measures,
+    peers,
+    ranges,
+    scaling,
+    tuning,
+    utility,
+)
 from benchmarks.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "samplers.json"
@@ -17,7 +27,9 @@ _RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio", "loop_ratio")
 def main() -> None:
     """Run what is asked for once, on this machine, one measurement after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("samplers", "utility"), default="samplers")
+    parser.add_argument(
+        "what", nargs="?", choices=("samplers", "utility", "tuning"), default="samplers"
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
@@ -26,6 +38,10 @@ def main() -> None:
         measured = utility.measure(options.splits, tuple(options.tables))
         utility.write(measured)
         print(*utility.lines(measured), sep="\n")
+    elif options.what == "tuning":
+        measured = tuning.measure(options.splits, tuple(options.tables) or tuning.TABLES)
+        tuning.write(measured)
+        print(*tuning.lines(measured), sep="\n")
     else:
         _measure_samplers(options.seconds)
 

@@ -10,6 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "DPBilevelSearch": "estimators",
     "Explorer": "explorer",
     "Ledger": "privacy",
     "PublicBoundsScaler": "estimators",
@@ -28,6 +29,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "DPBilevelSearch",
     "Explorer",
     "Ledger",
     "PublicBoundsScaler",

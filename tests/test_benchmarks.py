@@ -3,6 +3,7 @@
 import json
 import subprocess
 import timeit
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from benchmarks import (
     peers,
     ranges,
     scaling,
+    tuning,
     utility,
     ways,
 )
@@ -305,3 +307,13 @@ def test_the_noise_of_objective_perturbation_covers_the_move_of_a_gradient(delta
     t = np.sqrt(2 * np.log(1 / delta))
     assert u * t + u**2 / 2 == pytest.approx(epsilon / 2)
     assert 2 * u * t + (2 * u) ** 2 / 2 > epsilon / 2
+
+
+def test_tuning_is_measured_exactly_and_dearer_draws_are_nearer_the_best():
+    entries = tuning.measure(2, ("diabetes",))["tables"]
+    assert len(entries) == len(tuning.BUDGETS) * len(tuning.BOUNDS)
+    for cheap, dear in pairwise(entries[: len(tuning.BUDGETS)]):
+        assert dear["drawn"] <= cheap["drawn"] <= cheap["uniform"]
+        assert dear["drawn"] <= dear["promised"]
+    assert all(0 <= entry["ridge_cv"] <= entry["worst"] for entry in entries)
+    assert len(tuning.lines({"tables": entries})) == len(entries)

@@ -1,5 +1,6 @@
 """scikit-learn estimators: private draws from Rashomon sets, for pipelines."""
 
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.pipelines import privacy_leaks
 from rashomon_explorer.estimators.regressor import RashomonRegressor
@@ -7,6 +8,7 @@ from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 
 __all__ = [
+    "DPBilevelSearch",
     "PublicBoundsScaler",
     "RashomonClassifier",
     "RashomonRegressor",

@@ -205,7 +205,8 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 
 def _has_a_guarantee(step: Any) -> bool:
-    sampler = getattr(step, "sampler", AUTO)  # trees have one way to be drawn, which is paid for
+    # Trees and searches of penalties have ways of their own to be drawn, all of them paid for.
+    sampler = getattr(step, "sampler", AUTO)
     if sampler == AUTO:  # weighs ways with a guarantee only
         return True
     if sampler not in SAMPLERS:

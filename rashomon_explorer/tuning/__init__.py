@@ -7,6 +7,9 @@ from rashomon_explorer.tuning.margins import MARGINS
 from rashomon_explorer.tuning.outer import OuterLoss
 from rashomon_explorer.tuning.penalties import FIXED, PenaltyBox, column_groups
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
+from rashomon_explorer.tuning.penalty_set import PenaltySet
+from rashomon_explorer.tuning.split import validation_rows
+from rashomon_explorer.tuning.tuning_plan import TuningPlan, plan_tuning
 
 __all__ = [
     "FIXED",
@@ -17,9 +20,13 @@ __all__ = [
     "PenaltyBox",
     "PenaltyConstants",
     "PenaltyLandscape",
+    "PenaltySet",
     "PenaltyTarget",
     "Solved",
+    "TuningPlan",
     "column_groups",
+    "plan_tuning",
+    "validation_rows",
 ]
 
 

@@ -1,0 +1,299 @@
+"""Penalties chosen with differential privacy, and a private model that uses them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MetaEstimatorMixin, _fit_context
+from sklearn.utils import check_random_state
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.estimators.declared_table import DeclaredTable
+from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.refitted_model import RefittedModel
+from rashomon_explorer.estimators.refitting import refitted
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.warn import (
+    warn_if_shortened,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
+from rashomon_explorer.estimators.weights import refuses_weights
+from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.problem import add_intercept
+from rashomon_explorer.randomness import generator, noise_assumptions
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.tuning import (
+    MARGINS,
+    InnerProblem,
+    OuterLoss,
+    PenaltyLandscape,
+    PenaltySet,
+    PenaltyTarget,
+    TuningPlan,
+    validation_rows,
+)
+from rashomon_explorer.tuning.tuning_plan import as_parameters, warn_if_nearly_uniform
+
+_CLASSES_ARE_PUBLIC = "the classes that occur are public"
+
+
+@pays_for_rows
+class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
+    """Choose ridge or logistic penalties by validation, with differential privacy.
+
+    What ``RidgeCV`` and ``GridSearchCV`` do, and their best parameters tell of the rows. Penalties
+    are drawn from a public grid with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)), Φ the loss on
+    validation rows of the fit to the others; then, if asked, one model is drawn with the first
+    penalties that were, from its share of the price (Lowy and Liu; docs/tuning.md).
+
+    Parameters
+    ----------
+    estimator : {"ridge", "logistic"}, default="ridge"
+        Half squared error of targets that are mapped from ``target_bounds`` onto [−1, 1], or
+        logistic loss of two classes; the mean over rows, and ½Σλ_jθ_j². The intercept has the
+        lowest penalty.
+    penalty : {"scalar", "group", "feature"}, default="scalar"
+        One penalty, one for each of ``groups``, or one for each column; at most three.
+    groups : list of lists of int, default=None
+        Places of the columns of each group, where ``penalty="group"``.
+    bounds : (low, high)
+        Declared range of the penalties. scikit-learn's ``alpha`` is n times such a penalty. The
+        price rests on the lowest.
+    spacing : float, default=None
+        Factor between neighbouring penalties of the grid; by default 33 points for one penalty,
+        17² for two and 9³ for three, ends included.
+    val_fraction : float, default=0.3
+        Share of the rows that validate, evenly spread over the table by place: public.
+    margin_bound : float, default=None
+        Where scores of validation rows are clipped; by default 1 for ridge (where targets end),
+        4 for logistic.
+    epsilon, delta : float, default=1.0 and 1e-6
+        Total price of one fit, the refit included.
+    n_draws : int, default=1
+        Draws of the penalties.
+    psi : float, default=0.0
+        Rashomon threshold: penalties within ψ of the least validation loss are equally likely.
+    mechanism : {"auto", "exponential"}, default="auto"
+        The exponential mechanism on the grid, which is drawn from exactly.
+    refit : {"dp", None}, default="dp"
+        Whether a model is drawn too, by the way of the planner that promises most. Without one
+        there is nothing to predict by.
+    refit_share : float, default=0.5
+        Its share of ε.
+    row_norm : float, default=1.0
+        Declared bound of ‖x‖; longer rows are shortened.
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Declared range of a ridge's target.
+    classes : array-like, default=None
+        The two labels, which a ledger needs to know.
+    schema, ledger, random_state
+        As for :class:`RashomonClassifier`.
+
+    Attributes
+    ----------
+    best_params_ : dict of str to float
+        The penalty of each group: of all draws the one nearest their median.
+    rashomon_set_ : PenaltySet
+        All drawn penalties.
+    guarantee_ : Guarantee
+        Of everything that was drawn, the model included.
+    plan_ : TuningPlan
+    coef_, intercept_ : ndarray, float
+        The model that was drawn, with a refit.
+    classes_ : ndarray
+        Labels, for logistic.
+    n_features_in_ : int
+        Number of columns.
+
+    Notes
+    -----
+    Nothing else is kept: no score, no loss and no fit, because each of them tells of rows and was
+    not paid for.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import load_dataset
+    >>> data = load_dataset("lending")
+    >>> search = DPBilevelSearch(
+    ...     "logistic", bounds=(0.01, 1.0), epsilon=4.0, refit=None, row_norm=1.5, random_state=0
+    ... )
+    >>> planned = search.plan(*data.X.shape)
+    >>> planned.n_points, planned.weakness
+    (33, '')
+    >>> search.fit(data.X, data.y).best_params_["penalty"] < 0.3
+    True
+    >>> search.guarantee_.epsilon(delta=1e-6) <= 4.0
+    True
+    """
+
+    @refuses_weights
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
+        """Charge the ledger, draw the penalties, and the model that uses them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+            With the penalties in ``best_params_`` and what they cost in ``guarantee_``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the price; nothing was drawn or spent.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
+            reason is in ``error.detail``, for the curator.
+        ValueError, SamplerError
+            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
+            Without a ledger also for what the rows cause.
+        """
+        table = self._table(X, y)
+        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        if self.estimator == "ridge":
+            self._labels_and_bounds()._target_bounds()
+        planned = self._planned(*table.shape)
+        public = self._public(table)
+        warn_if_nearly_uniform(planned)
+        guarantee = no_guarantee(leak) if leak else self._stated(planned)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+        charge = self._reserve(guarantee, planned)
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                recognise(charge.path, table.values[0])
+            return self._drawn(table, planned, guarantee)
+
+        fitted = draw() if charge is None else charge.run(draw)
+        for name in ("feature_names_in_", "encoder_", "coef_", "intercept_", "classes_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        for name, value in {**public, **fitted}.items():
+            setattr(self, name, value)
+        return self
+
+    def _table(self, X: Any, y: Any) -> UnreadTable:
+        """Measure the table; no value is read."""
+        declared, numeric = self._declared, self.estimator == "ridge"
+        asked: dict[str, Any] = {"numeric": numeric, "charged": self.ledger is not None}
+        if declared is None:
+            return UnreadTable(self, X, y, **asked)
+        warn_of_unconfirmed(declared)
+        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
+
+    def _public(self, table: UnreadTable) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        known = self._labels_and_bounds()
+        if self.estimator == "ridge":
+            return table.public()
+        public = known._public(table)
+        if len(public["classes_"]) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(public['classes_'])} classes were found or declared"
+            )
+        return public
+
+    def _stated(self, planned: TuningPlan) -> Guarantee:
+        """Guarantee of the plan, with what it assumes of rows, split and fits."""
+        steps = not_known_to_be_public(self)
+        said = [
+            f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE,
+            "the split is by place, and public",
+            may_fail("fit", charged=self.ledger is not None),
+        ]
+        if self.estimator == "logistic" and self.classes is None and self.schema is None:
+            said.append(_CLASSES_ARE_PUBLIC)
+        if self.random_state is None:
+            said += noise_assumptions()
+        held = planned.guarantee
+        held = replace(held, assumptions=tuple(dict.fromkeys((*held.assumptions, *said))))
+        return held if self.random_state is None else held.with_seed()
+
+    def _reserve(self, guarantee: Guarantee, planned: TuningPlan) -> Charge | None:
+        if self.ledger is None or not guarantee.holds:
+            return None
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
+        model = "" if planned.refit is None else " and a model"
+        return ledger.reserve(
+            guarantee,
+            note=f"{type(self).__name__}, {many}{model}",
+            parameters={**as_parameters(planned), "epsilon": self.epsilon, "delta": self.delta},
+        )
+
+    def _drawn(
+        self, table: UnreadTable, planned: TuningPlan, guarantee: Guarantee
+    ) -> dict[str, Any]:
+        """Read the rows and draw; the fitted attributes."""
+        if guarantee.holds and (leak := table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        targets = self._labels_and_bounds()._targets(table)
+        rows, shortened = clip_rows(table.values[0], self.row_norm)
+        if table.may_be_long:
+            warn_if_shortened(shortened, self.row_norm)
+        rng = self._generator()
+        landscape = self._landscape(add_intercept(rows), targets, planned)
+        drawn = PenaltySet(
+            _points(landscape, planned, rng).T,
+            self._names(table.feature_names),
+            replace(planned, guarantee=guarantee),
+            guarantee,
+        )
+        best = drawn.best
+        fitted: dict[str, Any] = {
+            "best_params_": dict(zip(drawn.names, best.tolist(), strict=True)),
+            "rashomon_set_": drawn,
+            "plan_": drawn.plan,
+            "guarantee_": guarantee,
+        }
+        if planned.refit is not None:
+            columns = landscape.box.groups[:-1]
+            penalties = best[np.array(columns)]
+            model = refitted(planned.refit, rows, targets, penalties, self.row_norm, rng)
+            fitted |= self._labels_and_bounds()._mean_model(model[None, :])
+        return fitted
+
+    def _landscape(
+        self, rows: FloatArray, targets: FloatArray, planned: TuningPlan
+    ) -> PenaltyLandscape:
+        held_out = validation_rows(len(rows), self.val_fraction)
+        loss = MARGINS[self.estimator]
+        return PenaltyLandscape(
+            InnerProblem(rows[~held_out], targets[~held_out], loss),
+            OuterLoss(rows[held_out], targets[held_out], loss, self._clip),
+            self._box(rows.shape[1] - 1),
+            planned.constants.tolerance,
+        )
+
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is None:
+            return generator()
+        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
+
+
+def _points(
+    landscape: PenaltyLandscape, planned: TuningPlan, rng: np.random.Generator
+) -> FloatArray:
+    """Drawn penalties (d, n_draws): exact draws from the grid."""
+    sampler = FiniteGridSampler(spacing=planned.spacing)
+    target = PenaltyTarget(landscape, planned.beta, planned.psi)
+    drawn = np.empty((landscape.p, 0))
+    for batch in sampler.batches(target, rng):
+        drawn = np.hstack([drawn, batch.theta])
+        if drawn.shape[1] >= planned.n_draws:
+            return landscape.box.group_penalties(drawn[:, : planned.n_draws])
+    raise AssertionError("a sampler's batches never end")

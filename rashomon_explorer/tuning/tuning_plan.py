@@ -1,0 +1,315 @@
+"""What a budget buys of the choice of a penalty, before a row is read."""
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
+from rashomon_explorer.planning import Plan, affordable_eta
+from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.privacy import Guarantee, compose
+from rashomon_explorer.privacy.label import price_of
+from rashomon_explorer.rounding import hit_rate_text, rounded_up
+from rashomon_explorer.search import bisect
+from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
+from rashomon_explorer.users_line import users_line
+from rashomon_explorer.validation import check_count, check_delta, check_nonnegative, check_positive
+
+MOST_PENALTIES = 3
+"""Penalties for which the grid is drawn from exactly."""
+
+_STEPS_A_SIDE = {1: 16, 2: 8, 3: 4}
+_MOST_POINTS = 20_000
+_SURE = 0.9
+_NEAR = 0.1
+
+
+@dataclass(frozen=True, repr=False)
+class TuningPlan(Shown):
+    """A draw of penalties on a public grid, and what is promised of it.
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+        Of the two sides of the split.
+    d : int
+        Penalties that are chosen.
+    spacing : float
+        Distance of neighbouring points of the grid, in log penalties.
+    epsilon, delta : float
+        Total price, a refit included.
+    n_draws : int
+    psi : float
+        Penalties within ψ of the least validation loss are equally likely.
+    eta : float
+        Bounded range β·s of one draw.
+    guarantee : Guarantee
+        Of everything that is released.
+    refit : Plan, optional
+        Of the model that is fitted with the chosen penalties.
+    """
+
+    constants: PenaltyConstants
+    d: int
+    spacing: float
+    epsilon: float
+    delta: float
+    n_draws: int
+    psi: float
+    eta: float
+    guarantee: Guarantee
+    refit: Plan | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows of both sides."""
+        return self.constants.n_train + self.constants.n_val
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature k = η/s, s with what inner errors cost."""
+        return self.eta / self.constants.priced_range
+
+    @property
+    def n_points(self) -> int:
+        """Number N of points of the grid."""
+        return points_of(self.constants, self.d, self.spacing)
+
+    @property
+    def loss_range(self) -> float:
+        """Largest range of the validation loss over the penalties, for any rows."""
+        known = self.constants
+        path = math.log(known.high / known.low) * math.sqrt(self.d)
+        return min(known.loss_range, known.slope * path)
+
+    def excess_within(self, probability: float) -> float:
+        """Excess over the grid's least validation loss that a draw keeps with this probability.
+
+        Each of at most N − 1 other points weighs at most exp(−βu) at ψ + u, and the best weighs 1,
+        for any function: P(excess ≥ ψ + u) ≤ (N − 1)·exp(−βu).
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+        """
+        beyond = max(math.log((self.n_points - 1) / (1 - probability)), 0.0) / self.beta
+        return min(self.psi + beyond, self.loss_range)
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess over the grid's least validation loss: the tail above, integrated."""
+        return min(self.psi + (math.log(self.n_points - 1) + 1) / self.beta, self.loss_range)
+
+    @property
+    def from_uniform(self) -> float:
+        """Total variation distance from a uniform pick, at most: tanh(β·range/4)."""
+        return math.tanh(self.beta * max(self.loss_range - self.psi, 0.0) / 4)
+
+    @property
+    def weakness(self) -> str:
+        """Why the draw promises next to nothing; empty where it promises something."""
+        if self.from_uniform <= _NEAR:
+            return (
+                "the draw is nearly uniform: whatever the rows are, it differs from a blind pick "
+                f"by at most {rounded_up(self.from_uniform)} in total variation"
+            )
+        if self.excess_within(_SURE) < self.constants.zero_loss:
+            return ""
+        return (
+            f"the validation loss of a draw may exceed the least by {rounded_up(self._sure)}, and "
+            f"that of a model of zeros is at most {rounded_up(self.constants.zero_loss)}: the draw "
+            "may be nearly uniform"
+        )
+
+    @property
+    def wish(self) -> str:
+        """What would promise half of a model of zeros' loss; empty where ψ alone is beyond it."""
+        goal = self.constants.zero_loss / 2 - self.psi
+        if goal <= 0:
+            return ""
+        needed = math.log((self.n_points - 1) / (1 - _SURE)) / goal
+        times = needed / self.beta
+        return (
+            f"About {rounded_up(times)} times the rows would do, as many times the ε, or a higher "
+            f"lowest penalty than {self.constants.low:g}"
+        )
+
+    @property
+    def _sure(self) -> float:
+        return self.excess_within(_SURE)
+
+    def _title(self) -> str:
+        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        return f"TuningPlan: {many} of {self.d} penalties on {self.n:,} rows"
+
+    def _facts(self) -> list[Fact]:
+        known = self.constants
+        dearer = "training" if known.training_range > known.validation_range else "validation"
+        facts = [
+            ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
+            ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
+            ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(_SURE)} of draws"),
+            ("price", price_of(self.epsilon, self.delta)),
+            ("law", f"β = {self.beta:,.3g}; s = {known.range:.3g}, from a {dearer} record"),
+            ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+        ]
+        if self.refit is not None:
+            refit = f"excess ≤ {rounded_up(self.refit.excess_bound)}, by {self.refit.certificate}"
+            facts.append(("refit", refit))
+        return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
+
+
+def plan_tuning(
+    constants: PenaltyConstants,
+    d: int,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    psi: float = 0.0,
+    spacing: float | None = None,
+    refit: Plan | None = None,
+    ledger: bool = False,
+) -> TuningPlan:
+    """Plan draws of penalties by the exponential mechanism on a grid; reads no row.
+
+    The draws get what a refit leaves of (ε, δ).
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+    d : int
+        Penalties to choose, at most 3.
+    epsilon, delta : float
+        Total price.
+    n_draws : int, default=1
+    psi : float, default=0.0
+        Threshold, in units of the validation loss.
+    spacing : float, optional
+        Factor between neighbouring penalties, above 1; by default 16, 8 or 4 steps from the
+        middle of the bounds to either end for 1, 2 or 3 penalties.
+    refit : Plan, optional
+        Of the model that is fitted afterwards, priced as a ledger prices.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    SamplerError
+        If there are more than three penalties, or too many points.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.01, 1.0, 20_000, 10_000, margin_bound=4.0)
+    >>> planned = plan_tuning(known, 1, epsilon=1.0)
+    >>> planned.n_points, round(planned.beta), round(planned.excess_bound, 2)
+    (33, 23, 0.2)
+    """
+    check_positive(epsilon=epsilon)
+    check_delta(delta)
+    check_count(n_draws=n_draws, d=d)
+    check_nonnegative(psi=psi)
+    _check_few(d)
+    apart = _log_spacing(constants, d, spacing)
+    points = points_of(constants, d, apart)
+    if points > _MOST_POINTS or points < 2:
+        raise SamplerError(
+            f"spacing {spacing!r} makes {points:,} points of {d} penalties between "
+            f"{constants.low:g} and {constants.high:g}, expected 2 to {_MOST_POINTS:,}: each is a "
+            "fit. Change spacing, the factor between neighbouring penalties"
+        )
+    eta, guarantee = _priced(epsilon, delta, n_draws, refit, ledger)
+    asked = replace(guarantee, asked=(epsilon, delta))
+    return TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
+
+
+def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
+    """Points of the grid of multiples of ``spacing`` in the cube of log penalties.
+
+    >>> points_of(PenaltyConstants("ridge", 1.0, 0.1, 10.0, 10, 10), 2, 1.0)
+    25
+    """
+    half = math.log(constants.high / constants.low) / 2
+    return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
+
+
+def warn_if_nearly_uniform(planned: TuningPlan) -> None:
+    """Warn of a plan whose draw may be no better than a blind pick, with what would be.
+
+    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 200_000, 100_000, margin_bound=4.0)
+    >>> warn_if_nearly_uniform(plan_tuning(known, 1, epsilon=1.0))
+    """
+    told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
+    if planned.refit is not None and (why := weakness(planned.refit)):
+        told = f"{told + '. ' if told else ''}The refit: {why}"
+    if told:
+        warnings.warn(
+            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=users_line()
+        )
+
+
+def _check_few(d: int) -> None:
+    if d > MOST_PENALTIES:
+        raise SamplerError(
+            f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}: the "
+            "validation loss is not convex in them, so that no other exact draw is known. Put "
+            "the columns in up to three groups: penalty='group', groups=[[...], [...]]"
+        )
+
+
+def _log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> float:
+    if spacing is None:
+        return math.log(constants.high / constants.low) / 2 / _STEPS_A_SIDE[d]
+    check_positive(spacing=spacing)
+    if spacing <= 1:
+        raise ValueError(
+            f"spacing must be > 1, the factor between neighbouring penalties, got {spacing!r}"
+        )
+    return math.log(spacing)
+
+
+def _priced(
+    epsilon: float, delta: float, n_draws: int, refit: Plan | None, ledger: bool
+) -> tuple[float, Guarantee]:
+    """η of one draw, the largest that the total allows, and what all releases reveal."""
+
+    def together(eta: float) -> Guarantee:
+        tuning = price(eta, n_draws, ledger=ledger or refit is not None)
+        return tuning if refit is None else compose([tuning, refit.guarantee])
+
+    if refit is None:
+        eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
+    else:
+        eta = bisect(
+            lambda eta: together(eta).epsilon(delta) <= epsilon, 0.0, 2 * epsilon, halvings=80
+        )
+    if eta <= 0:
+        raise ValueError(
+            f"the refit takes all of epsilon={epsilon:g}: lower refit_share, or refit=None"
+        )
+    return eta, together(eta)
+
+
+def as_parameters(planned: TuningPlan) -> dict[str, Any]:
+    """Public settings of a plan, as a ledger writes them.
+
+    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 100, 100, margin_bound=1.0)
+    >>> as_parameters(plan_tuning(known, 1, epsilon=1.0))["beta"] > 0
+    True
+    """
+    known = planned.constants
+    return {
+        "n_train": known.n_train,
+        "n_val": known.n_val,
+        "estimator": known.estimator,
+        "bounds": [known.low, known.high],
+        "margin_bound": known.margin_bound,
+        **{k: getattr(planned, k) for k in ("d", "spacing", "psi", "n_draws", "eta", "beta")},
+        "refit": None if planned.refit is None else planned.refit.certificate,
+    }

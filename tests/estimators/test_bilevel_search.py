@@ -1,0 +1,298 @@
+"""DPBilevelSearch: scikit-learn's rules, the order of charge and look, and nothing unpaid."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rashomon_explorer import DPBilevelSearch, Ledger, PublicBoundsScaler, privacy_leaks
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    FitError,
+    PrivacyLeakWarning,
+    SamplerError,
+    WeakGuaranteeWarning,
+)
+from rashomon_explorer.privacy import pure
+from rashomon_explorer.privacy.audit import discrete
+from rashomon_explorer.tuning import PenaltyTarget, validation_rows
+from tests.estimators.test_order import every_trap, good_X, good_y
+from tests.estimators.traps import LOOKS
+
+BOUNDS = (0.1, 10.0)
+quietly = pytest.mark.filterwarnings(
+    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
+    "ignore:more than 1 % of the:rashomon_explorer.exceptions.RowsClippedWarning",
+    "ignore::rashomon_explorer.exceptions.PrivacyLeakWarning",
+)
+
+
+def rows(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) / 2
+    return X, np.clip(X[:, 0] - X[:, 1] / 2 + rng.normal(size=n) / 5, -1, 1)
+
+
+def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
+    return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
+
+
+@quietly
+@parametrize_with_checks([search(), search("logistic"), search(refit=None)])
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_tags_are_those_of_what_is_tuned() -> None:
+    assert get_tags(search()).estimator_type == "regressor"
+    assert get_tags(search("logistic")).estimator_type == "classifier"
+    assert not get_tags(search("logistic")).classifier_tags.multi_class
+
+
+@quietly
+class TestOrder:
+    @pytest.fixture
+    def ledger(self, tmp_path: Path) -> Ledger:
+        return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
+
+    @every_trap
+    @pytest.mark.parametrize("kind", ["ridge", "logistic"])
+    @pytest.mark.filterwarnings("ignore:A column-vector y")
+    def test_an_exhausted_ledger_refuses_without_a_look(
+        self, trap: Any, kind: str, ledger: Ledger
+    ) -> None:
+        ledger.reserve(pure(1.0))
+        X, y = trap()
+        LOOKS.clear()
+        with pytest.raises(BudgetExceededError):
+            search(kind, epsilon=0.5, classes=[0, 1], ledger=ledger, refit=None).fit(X, y)
+        assert LOOKS == [] and len(ledger.entries()) == 1
+
+    @every_trap
+    @pytest.mark.filterwarnings("ignore:A column-vector y")
+    def test_the_first_look_comes_after_the_charge_has_started(
+        self, trap: Any, ledger: Ledger
+    ) -> None:
+        X, y = trap()
+        LOOKS.clear()
+        with pytest.raises(FitError):
+            search("logistic", epsilon=0.5, classes=[0, 1], ledger=ledger, refit=None).fit(X, y)
+        assert LOOKS and [entry.state for entry in ledger.entries()] == ["started"]
+
+    def test_a_fit_is_charged_what_it_says(self, ledger: Ledger) -> None:
+        X, y = rows()
+        fitted = search(epsilon=0.5, ledger=ledger).fit(X, y)
+        (entry,) = ledger.entries()
+        assert entry.state == "committed" and entry.parameters["epsilon"] == 0.5
+        assert ledger.spent() <= 0.5 and entry.guarantee == fitted.guarantee_
+
+    def test_labels_must_be_declared(self, ledger: Ledger) -> None:
+        with pytest.raises(ValueError, match="before a label is read"):
+            search("logistic", ledger=ledger).fit(good_X(), good_y())
+        assert ledger.entries() == []
+
+    def test_three_classes_are_refused_before_a_charge(self, ledger: Ledger) -> None:
+        with pytest.raises(ValueError, match="Only binary classification"):
+            search("logistic", classes=[0, 1, 2], ledger=ledger).fit(good_X(), good_y())
+        assert ledger.entries() == []
+
+
+@quietly
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_draws", [1, 7])
+@pytest.mark.parametrize("refit", ["dp", None])
+@pytest.mark.parametrize("charged", [True, False])
+def test_the_price_is_never_more_than_was_asked(
+    delta: float, n_draws: int, refit: str | None, charged: bool, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger") if charged else None
+    asked = search(delta=delta, n_draws=n_draws, refit=refit, ledger=ledger, epsilon=0.7)
+    planned = asked.plan(1000, 3)
+    assert planned.guarantee.epsilon(delta) <= 0.7 * (1 + 1e-9)
+    assert planned.guarantee.epsilon(delta) >= 0.6
+    assert planned.beta == planned.eta / planned.constants.priced_range
+    if refit is None and n_draws == 1 and delta == 0:
+        assert planned.eta == 0.7
+
+
+@quietly
+def test_nothing_unpaid_is_kept() -> None:
+    """A list of what a fit may leave: no score, no loss, no fit that was not drawn."""
+    X, y = rows()
+    fitted = search(n_draws=3).fit(X, y)
+    kept = {name for name in vars(fitted) if name.endswith("_")}
+    assert kept == {
+        "best_params_", "rashomon_set_", "guarantee_", "plan_", "n_features_in_", "coef_",
+        "intercept_",
+    }  # fmt: skip
+    assert set(vars(fitted.rashomon_set_)) == {"penalties", "names", "plan", "guarantee"}
+    alone = search(refit=None).fit(X, y)
+    assert not hasattr(alone, "predict") and not hasattr(alone, "coef_")
+    assert not hasattr(fitted, "cv_results_") and not hasattr(fitted, "best_score_")
+    with pytest.raises(AttributeError) as refused:
+        alone.predict  # noqa: B018
+    assert "a model of the rows has a price" in str(refused.value.__cause__)
+
+
+@quietly
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["penalty"]),
+        ({"penalty": "group", "groups": [[0, 2], [1]]}, ["x0+x2", "x1"]),
+        ({"penalty": "feature"}, ["x0", "x1", "x2"]),
+    ],
+)
+def test_penalties_are_named_and_lie_on_the_public_grid(options: Any, names: list[str]) -> None:
+    X, y = rows(60)
+    fitted = search(**options, n_draws=2, refit=None).fit(X, y)
+    assert [*fitted.best_params_] == names
+    steps = np.log(fitted.rashomon_set_.penalties) / fitted.plan_.spacing
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+    assert (fitted.rashomon_set_.penalties >= BOUNDS[0] * (1 - 1e-12)).all()
+
+
+@quietly
+def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
+    """The penalty of least validation loss on the public split, and the fit with it."""
+    X, y = rows(300)
+    X = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]
+    asked = search(bounds=(1e-3, 1.0), epsilon=1e9, delta=0.0, random_state=0)
+    fitted = asked.fit(X, y)
+    held_out = validation_rows(300, 0.3)
+    whole = np.column_stack([X, np.ones(300)])
+
+    def fit(side: np.ndarray, penalty: float) -> np.ndarray:
+        Z, scale = whole[side], np.diag([penalty] * 3 + [1e-3])
+        return np.linalg.solve(Z.T @ Z / side.sum() + scale, Z.T @ y[side] / side.sum())
+
+    grid = np.geomspace(1e-3, 1.0, 33)
+    losses = [
+        ((np.clip(whole[held_out] @ fit(~held_out, k), -1, 1) - y[held_out]) ** 2).mean()
+        for k in grid
+    ]
+    best = grid[int(np.argmin(losses))]
+    assert fitted.best_params_["penalty"] == pytest.approx(best, rel=1e-9)
+    every = np.ones(300, dtype=bool)
+    np.testing.assert_allclose([*fitted.coef_, fitted.intercept_], fit(every, best), atol=0.02)
+
+
+@quietly
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"bounds": None}, "bounds of the penalties are missing"),
+        ({"bounds": (1.0, 0.1)}, "low < high"),
+        ({"spacing": 1.0}, "spacing"),
+        ({"penalty": "group"}, "groups goes with penalty='group'"),
+        ({"penalty": "group", "groups": [[0, 1]]}, "each of the 3 features once"),
+        ({"mechanism": "regularised"}, "mechanism"),
+    ],
+)
+def test_refused_with_the_reason(options: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        search(**options).fit(*rows(30))
+
+
+@quietly
+def test_more_penalties_than_a_grid_takes_are_refused_with_the_reason() -> None:
+    with pytest.raises(SamplerError, match="4 penalties were asked for, and a grid takes at most"):
+        search(penalty="feature").plan(100, 4)
+    with pytest.raises(SamplerError, match="each is a fit"):
+        search(spacing=1.0001).plan(100, 4)
+
+
+def test_a_draw_that_may_be_uniform_is_said_before_any_row() -> None:
+    with pytest.warns(WeakGuaranteeWarning, match="nearly uniform.*times the rows would do"):
+        weak = search(refit=None, epsilon=0.1).plan(300, 3)
+    assert "nearly uniform" in weak.weakness and "but" in repr(weak)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strong = search(refit=None, epsilon=1.0).plan(100_000, 3)
+    assert strong.weakness == "" and strong.excess_within(0.9) < 0.1
+
+
+def test_what_is_said_would_do_does() -> None:
+    with pytest.warns(WeakGuaranteeWarning):
+        weak = search(refit=None, epsilon=0.1, delta=0.0).plan(300, 3)
+    times = float(weak.wish.split()[1].replace(",", ""))
+    enough = search(refit=None, epsilon=0.1 * times, delta=0.0).plan(300, 3)
+    assert enough.weakness == ""
+    assert enough.excess_within(0.9) <= enough.constants.zero_loss / 2 * (1 + 1e-9)
+
+
+def test_rows_that_were_scaled_by_what_was_learnt_have_no_guarantee() -> None:
+    X, y = rows(60)
+    with pytest.warns((PrivacyLeakWarning, WeakGuaranteeWarning)):
+        pipe = make_pipeline(PublicBoundsScaler("learn"), search(refit=None)).fit(X, y)
+    assert not pipe[-1].guarantee_.holds
+    assert privacy_leaks(make_pipeline(PublicBoundsScaler((0, 1)), search())) == []
+
+
+def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Log weights of the grid's points, exactly as a fit draws them."""
+    planned = asked.plan(*X.shape)
+    whole = np.column_stack([X, np.ones(len(X))])
+    landscape = asked._landscape(whole, y, planned)
+    points = np.linspace(-1, 1, planned.n_points)[None, :] * landscape.domain.radius
+    values = landscape.value(points)
+    return -PenaltyTarget(landscape, planned.beta, planned.psi).energy(values - values.min())
+
+
+@quietly
+@pytest.mark.parametrize("kind", ["ridge", "logistic"])
+def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(kind: str) -> None:
+    X, y = rows(8, seed=5)
+    X, y = X / np.linalg.norm(X, axis=1)[:, None], np.sign(y)
+    asked = search(kind, epsilon=2.0, delta=0.0, refit=None)
+    first = law(asked, X, y)
+    for place in range(8):
+        for row in (X[place], -X[place]):
+            moved, flipped = X.copy(), y.copy()
+            moved[place], flipped[place] = row, -y[place]
+            audit = discrete(first, law(asked, moved, flipped))
+            assert 0 < audit.range <= 2.0 and audit.epsilon(0.0) <= 2.0
+
+
+@quietly
+def test_a_seed_is_said_and_clones_are_unfitted() -> None:
+    X, y = rows(60)
+    first, second = (search(random_state=3, n_draws=4).fit(X, y) for _ in range(2))
+    assert first.best_params_ == second.best_params_ and first.guarantee_.seeded
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    with pytest.raises(NotFittedError):
+        clone(first).predict(X)
+
+
+@quietly
+def test_targets_come_back_in_their_units() -> None:
+    X, y = rows(300)
+    asked = search(target_bounds=(0.0, 200.0), epsilon=1e6, random_state=0)
+    told = asked.fit(X, 100 + 100 * y).predict(X)
+    assert np.corrcoef(told, y)[0, 1] > 0.8 and told.mean() == pytest.approx(100, abs=20)
+
+
+@quietly
+def test_a_schema_declares_columns_labels_and_bounds() -> None:
+    import pandas as pd
+
+    from rashomon_explorer.schema import Categorical, Numeric, TableSchema
+
+    schema = TableSchema(
+        [
+            Numeric("age", (0, 100)),
+            Categorical("home", ["own", "rent"]),
+            Categorical("paid", ["no", "yes"], role="target"),
+        ]
+    )
+    frame = pd.DataFrame({"age": [20.0, 60.0] * 30, "home": ["own", "rent"] * 30})
+    fitted = search("logistic", schema=schema, epsilon=100.0).fit(frame, ["no", "yes"] * 30)
+    assert set(fitted.predict(frame)) <= {"no", "yes"}
+    assert fitted.predict_proba(frame).shape == (60, 2)
