@@ -24,6 +24,7 @@ from rashomon_explorer.rashomon_set.models import (
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
 from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
+from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
 from rashomon_explorer.validation import check_nonnegative_or_infinite
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
@@ -31,7 +32,7 @@ NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
 @written_as("models", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PredictorSet(CuratorSet):
+class PredictorSet(WrittenTrees, CuratorSet):
     """Models that are not linear draws.  Curator: computed from private rows, not private.
 
     Made by :func:`rashomon_explorer.rashomon_set.from_estimators`, ``from_predictions``,
@@ -191,16 +192,18 @@ class PredictorSet(CuratorSet):
         return self.models.complexity(tol)
 
     def to_sklearn(self, draw: int) -> Any:
-        """Return one of the fitted models itself.
+        """Return one of the fitted models itself, or a decision tree as scikit-learn has it.
 
         Raises
         ------
         TypeError
-            If the set holds trees of another program, or predictions alone.
+            If the set holds predictions alone, or a tree that asks what scikit-learn's cannot.
         """
-        if not isinstance(self.models, FittedModels):
-            raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
-        return self.models.estimators[draw]
+        if isinstance(self.models, FittedModels):
+            return self.models.estimators[draw]
+        if isinstance(self.models, DecisionTrees):
+            return self._sklearn_tree(draw)
+        raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
 
     def inside(self, psi: float | None = None) -> Self:
         """Keep the models within ψ, as :meth:`CuratorSet.inside`; a complete set stays so."""

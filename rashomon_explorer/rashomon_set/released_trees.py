@@ -16,11 +16,12 @@ from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
 from rashomon_explorer.rashomon_set.released import CURATOR_ONLY
 from rashomon_explorer.rashomon_set.selection import Selection
+from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
 
 
 @written_as("released trees", reader="ReleasedTrees.load", public=True)
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ReleasedTrees(Selection):
+class ReleasedTrees(WrittenTrees, Selection):
     """What may leave the building: paid trees, their guarantee, and public settings.
 
     Made by :meth:`PredictorSet.release`.
@@ -98,6 +99,10 @@ class ReleasedTrees(Selection):
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Leaves of each tree."""
         return self.models.complexity(tol)
+
+    def to_sklearn(self, draw: int) -> Any:
+        """Make a fitted DecisionTreeClassifier of one of the trees."""
+        return self._sklearn_tree(draw)
 
     @classmethod
     def load(cls, path: "str | PathLike[str]") -> Self:

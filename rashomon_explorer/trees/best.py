@@ -1,5 +1,8 @@
 """A tree of least errors, by walking the least errors back."""
 
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
@@ -8,8 +11,12 @@ from rashomon_explorer.trees.least import Least, pairs
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
-def best_tree(levels: list[Level], trees: TreeClass, least: Least, leaves: int) -> Node:
+def best_tree(
+    levels: list[Level], trees: TreeClass, least: Least, leaves: int, without: int | None = None
+) -> Node:
     """Tree of least errors with so many leaves; of several the first by features.
+
+    With ``without``, levels, class and errors are those that :func:`avoiding` gave of a feature.
 
     >>> from rashomon_explorer.trees.lattice import lattice
     >>> from rashomon_explorer.trees.least import least_errors
@@ -19,11 +26,25 @@ def best_tree(levels: list[Level], trees: TreeClass, least: Least, leaves: int) 
     >>> best_tree(levels, trees, least_errors(levels, trees), leaves=1)
     Leaf(prediction=0)
     """
-    return _Best(levels, trees, least).below(0, 0, leaves, ())
+    return _Best(levels, trees, least, without).below(0, 0, leaves, ())
+
+
+def best_below(
+    of: tuple[list[Level], TreeClass, Least],
+    asked: int,
+    place: int,
+    leaves: int,
+    path: tuple[int, ...],
+) -> Node:
+    """Subtree of least errors below a set that asked questions led to."""
+    return _Best(*of, None).below(asked, place, leaves, path)
 
 
 class _Best:
-    def __init__(self, levels: list[Level], trees: TreeClass, least: Least) -> None:
+    def __init__(
+        self, levels: list[Level], trees: TreeClass, least: Least, without: int | None
+    ) -> None:
+        self._without = without
         self._levels, self._trees, self._least = levels, trees, least.levels
 
     def below(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
@@ -31,8 +52,8 @@ class _Best:
         if leaves == 1:
             return Leaf(int(np.argmax(level.totals[place])))
         goal = self._least[asked][place, leaves - 1]
-        for feature in range(self._trees.n_features):
-            if feature in path:
+        for feature in range(level.cuts.shape[1]):
+            if feature in path or feature == self._without:
                 continue
             cut = level.cuts[place, feature]
             if leaves == 2:
@@ -74,13 +95,15 @@ class _Best:
         for a, b in pairs(leaves, below.shape[1]):
             if below[same, b - 1] == self._least[asked][place, leaves - 1]:
                 reached = self.below(asked + 1, same, b, path)
-                nobody = first_tree(self._trees, a, path)
+                nobody = first_tree(self._trees, a, path, self._without)
                 having = bool(level.with_feature[place, feature].any())
                 return Split(feature, *((reached, nobody) if having else (nobody, reached)))
         return None
 
 
-def first_tree(trees: TreeClass, leaves: int, path: tuple[int, ...]) -> Node:
+def first_tree(
+    trees: TreeClass, leaves: int, path: tuple[int, ...], without: int | None = None
+) -> Node:
     """Return some subtree of so many leaves below asked questions, where no row comes.
 
     >>> first_tree(TreeClass(3, 2), 2, (0,))
@@ -89,10 +112,35 @@ reference=1.0)
     """
     if leaves == 1:
         return Leaf(0)
-    feature = next(one for one in range(trees.n_features) if one not in path)
+    feature = next(one for one in count() if one not in path and one != without)
     if leaves == 2:
         return Split(feature, Leaf(0), Leaf(1))
     deeper = (*path, feature)
-    most = len(trees.table[len(deeper)])
-    a, b = next(pair for pair in pairs(leaves, most))
-    return Split(feature, first_tree(trees, a, deeper), first_tree(trees, b, deeper))
+    a, b = pairs(leaves, len(trees.table[len(deeper)]))[0]
+    return Split(
+        feature, first_tree(trees, a, deeper, without), first_tree(trees, b, deeper, without)
+    )
+
+
+def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[Level], TreeClass]:
+    """Levels and class of the trees that never ask for a feature.
+
+    What only the feature leads to stays there, and nothing leads to it.
+
+    >>> avoiding([], TreeClass(3, 4), 1)[1].n_features
+    2
+    """
+    if trees.n_features == 1:
+        smaller = TreeClass(1, 1, None, trees.n_labels)
+    else:
+        settings = (trees.max_leaves, trees.max_depth, trees.n_labels)
+        smaller = TreeClass(trees.n_features - 1, *settings)
+    return [_without(level, feature) for level in levels[: max(1, smaller.split_levels)]], smaller
+
+
+def _without(level: Level, feature: int) -> Level:
+    cuts, yes, no = level.cuts.copy(), level.yes.copy(), level.no.copy()
+    spare = np.maximum(0, level.spare - ~cuts[:, feature])
+    cuts[:, feature], yes[:, feature], no[:, feature] = False, -1, -1
+    same = np.where(spare > 0, level.same, -1)
+    return replace(level, cuts=cuts, spare=spare, yes=yes, no=no, same=same)

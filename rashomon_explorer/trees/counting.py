@@ -57,7 +57,7 @@ def count(levels: list[Level], trees: TreeClass, least: Least, limits: IntArray)
     >>> [(least, found.tolist()) for least, found in counts.by_leaves()]
     [(1, [2.0]), (0, [2.0, 0.0, 2.0])]
     """
-    given = allowances(levels, least, trees, limits)
+    given = allowances(levels, least, limits)
     found: list[list[list[Histogram | None]]] = []
     for asked in range(len(levels) - 1, -1, -1):
         counter = _Counter(levels[asked], trees, asked, least.levels[asked], given[asked])

@@ -1,8 +1,10 @@
 """Least errors below every set, and how many errors it may have where the whole has few."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.trees.lattice import Level
@@ -79,14 +81,12 @@ def _stumps(level: Level) -> IntArray:
     return np.asarray(np.minimum.reduce(both))
 
 
-def allowances(
-    levels: list[Level], least: Least, trees: TreeClass, limits: IntArray
-) -> list[IntArray]:
+def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1].
 
     −1 where no such tree has so many leaves below the set: nothing need be counted there.
     """
-    given = [np.full_like(one, -1) for one in least.levels]
+    given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
     given[0][0] = np.where(least.whole <= limits, limits, -1)
     for asked, level in enumerate(levels[:-1]):
         below = least.levels[asked + 1]
@@ -103,7 +103,7 @@ def allowances(
 
 
 def _hand_down(
-    given: IntArray, room: IntArray, to: IntArray, beside: IntArray, least_beside: IntArray
+    given: NDArray[Any], room: NDArray[Any], to: IntArray, beside: IntArray, least_beside: IntArray
 ) -> None:
     """Raise what a branch may err to what its set may, less the least beside it."""
     node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])

@@ -1,0 +1,189 @@
+"""A decision tree written down: as text, as a graph, and as other programs have it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
+
+_WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
+
+
+def as_text(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    """Write a tree for people.
+
+    Examples
+    --------
+    >>> print(as_text(Split(0, Leaf(1), Leaf(0)), ["owns"], ["no", "yes"]))
+    owns?
+      yes: yes
+      no: no
+    """
+    return "\n".join(_lines(tree, names, classes, "", ""))
+
+
+def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    """Write a tree as a graph in the DOT language, which Graphviz draws.
+
+    Examples
+    --------
+    >>> print(as_dot(Leaf(1), [], ["no", "yes"]))
+    digraph tree {
+      node [shape=box];
+      n0 [label="yes"];
+    }
+    """
+    lines = ["digraph tree {", "  node [shape=box];"]
+    waiting: list[tuple[Node, str]] = [(tree, "")]
+    count = 0
+    while waiting:
+        node, edge = waiting.pop(0)
+        own, count = f"n{count}", count + 1
+        lines.append(f"  {own} [label={_quoted(_said(node, names, classes))}];")
+        if edge:
+            parent, word = edge.split()
+            lines.append(f'  {parent} -> {own} [label="{word}"];')
+        if isinstance(node, Split):
+            waiting += [(node.if_true, f"{own} yes"), (node.if_false, f"{own} no")]
+    return "\n".join([*lines, "}"])
+
+
+def as_nested(tree: Node) -> dict[str, Any]:
+    """Write a tree as TreeFARMS does, which ``from_treefarms`` reads.
+
+    Examples
+    --------
+    >>> as_nested(Leaf(1))
+    {'prediction': 1}
+    """
+    if isinstance(tree, Leaf):
+        return {"prediction": tree.prediction}
+    return {
+        "feature": tree.feature,
+        "relation": tree.relation,
+        "reference": "true" if tree.asks_for_truth else tree.reference,
+        "true": as_nested(tree.if_true),
+        "false": as_nested(tree.if_false),
+    }
+
+
+def as_sklearn(tree: Node, n_features: int, classes: Sequence[Any]) -> Any:
+    """Make a fitted DecisionTreeClassifier with the same predictions.
+
+    It holds no number of rows: every node says 1. scikit-learn compares in single precision, so
+    that a value within 10⁻⁷ of a threshold, relatively, may be taken for the threshold.
+
+    Raises
+    ------
+    TypeError
+        If a question is neither a comparison nor whether a column holds a 1.
+
+    Examples
+    --------
+    >>> as_sklearn(Split(0, Leaf(1), Leaf(0)), 1, ["no", "yes"]).predict([[0], [1]]).tolist()
+    ['no', 'yes']
+    """
+    from sklearn.tree import DecisionTreeClassifier
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    nodes: list[tuple[int, int, int, float]] = []
+    values: list[list[float]] = []
+    depth = _enter(tree, nodes, values, len(classes))
+    table = np.zeros(len(nodes), dtype=NODE_DTYPE)
+    for place, (left, right, feature, threshold) in enumerate(nodes):
+        table[place]["left_child"], table[place]["right_child"] = left, right
+        table[place]["feature"], table[place]["threshold"] = feature, threshold
+    table["n_node_samples"], table["weighted_n_node_samples"] = 1, 1.0
+    held = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
+    held.__setstate__(
+        {
+            "max_depth": depth,
+            "node_count": len(nodes),
+            "nodes": table,
+            "values": np.array(values).reshape(len(nodes), 1, len(classes)),
+        }
+    )
+    model = DecisionTreeClassifier()
+    model.tree_, model.classes_ = held, np.asarray(classes)
+    model.n_classes_, model.n_outputs_ = len(classes), 1
+    model.n_features_in_ = model.max_features_ = n_features
+    return model
+
+
+def _enter(
+    tree: Node,
+    nodes: list[tuple[int, int, int, float]],
+    values: list[list[float]],
+    n_classes: int,
+) -> int:
+    """Append a tree's nodes, the first child behind its parent; its depth."""
+    place = len(nodes)
+    if isinstance(tree, Leaf):
+        nodes.append((-1, -1, -2, -2.0))
+        values.append(np.eye(n_classes)[tree.prediction].tolist())
+        return 0
+    nodes.append((0, 0, 0, 0.0))
+    values.append([1 / n_classes] * n_classes)
+    low, high, threshold = _COMPARED.get(tree.relation, _refused)(tree)
+    left = len(nodes)
+    depth = _enter(low, nodes, values, n_classes)
+    right = len(nodes)
+    depth = max(depth, _enter(high, nodes, values, n_classes))
+    nodes[place] = (left, right, tree.feature, threshold)
+    return depth + 1
+
+
+Sides = tuple[Node, Node, float]
+"""Where values go up to the threshold and above it, and the threshold."""
+
+
+def _truth(split: Split) -> Sides:
+    if not split.asks_for_truth:
+        return _refused(split)
+    return split.if_false, split.if_true, 0.5
+
+
+def _refused(split: Split) -> Sides:
+    raise TypeError(
+        f"scikit-learn's trees compare with thresholds, and this one asks whether column "
+        f"{split.feature} {split.relation} {split.reference:g}"
+    )
+
+
+def _below(reference: float) -> float:
+    return float(np.nextafter(np.float32(reference), np.float32(-np.inf)))
+
+
+_COMPARED: dict[str, Callable[[Split], Sides]] = {
+    "==": _truth,
+    ">": lambda split: (split.if_false, split.if_true, split.reference),
+    "<=": lambda split: (split.if_true, split.if_false, split.reference),
+    ">=": lambda split: (split.if_false, split.if_true, _below(split.reference)),
+    "<": lambda split: (split.if_true, split.if_false, _below(split.reference)),
+}
+
+
+def _lines(
+    tree: Node, names: Sequence[str], classes: Sequence[Any], indent: str, edge: str
+) -> Iterator[str]:
+    ask = "?" if isinstance(tree, Split) else ""
+    yield f"{indent}{edge}{_said(tree, names, classes)}{ask}"
+    if isinstance(tree, Split):
+        deeper = indent + "  "
+        yield from _lines(tree.if_true, names, classes, deeper, "yes: ")
+        yield from _lines(tree.if_false, names, classes, deeper, "no: ")
+
+
+def _said(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    if isinstance(node, Leaf):
+        return str(classes[node.prediction])
+    name = names[node.feature] if node.feature < len(names) else f"column {node.feature}"
+    if node.asks_for_truth:
+        return str(name)
+    return f"{name} {_WORDS[node.relation]} {node.reference:g}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
