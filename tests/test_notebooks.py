@@ -1,0 +1,50 @@
+"""The guided notebooks do what they say, cell by cell."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+APPS = Path(__file__).resolve().parents[1] / "apps"
+GUIDED = ("first_look", "what_epsilon_buys", "auditing_a_model")
+MOST_LINES = 10
+
+
+def _cells(name: str) -> list[dict[str, Any]]:
+    return list(json.loads((APPS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"])
+
+
+def _run(source: str, space: dict[str, Any]) -> object:
+    """Run a cell; its last line's value is what the notebook would show."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), space)
+    return (
+        None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), space)
+    )
+
+
+@pytest.mark.parametrize("name", GUIDED)
+def test_a_guided_notebook_runs_and_shows_something(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {}
+    shown = [
+        _run("".join(cell["source"]), space) for cell in _cells(name) if cell["cell_type"] == "code"
+    ]
+    assert sum(value is not None for value in shown) >= 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", (*GUIDED, "explorer"))
+def test_a_notebook_is_short_and_kept_without_output(name: str) -> None:
+    for cell in _cells(name):
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+        assert cell["cell_type"] == "markdown" or len(cell["source"]) <= MOST_LINES
+
+
+def test_every_notebook_is_tested() -> None:
+    assert {path.stem for path in APPS.glob("*.ipynb")} == {*GUIDED, "explorer"}
