@@ -9,7 +9,6 @@ import pytest
 
 APPS = Path(__file__).resolve().parents[1] / "apps"
 GUIDED = ("first_look", "what_epsilon_buys", "auditing_a_model")
-MOST_LINES = 10
 
 
 def _cells(name: str) -> list[dict[str, Any]]:
@@ -37,13 +36,6 @@ def test_a_guided_notebook_runs_and_shows_something(
     ]
     assert sum(value is not None for value in shown) >= 2
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", (*GUIDED, "explorer"))
-def test_a_notebook_is_short_and_kept_without_output(name: str) -> None:
-    for cell in _cells(name):
-        assert not cell.get("outputs") and cell.get("execution_count") is None
-        assert cell["cell_type"] == "markdown" or len(cell["source"]) <= MOST_LINES
 
 
 def test_every_notebook_is_tested() -> None:
