@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "DPBilevelSearch": "estimators",
+    "DPClassifier": "estimators",
+    "DPRegressor": "estimators",
     "Explorer": "explorer",
     "Ledger": "privacy",
     "PublicBoundsScaler": "estimators",
@@ -30,6 +32,8 @@ _HOMES = {
 
 __all__ = [
     "DPBilevelSearch",
+    "DPClassifier",
+    "DPRegressor",
     "Explorer",
     "Ledger",
     "PublicBoundsScaler",

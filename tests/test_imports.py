@@ -35,7 +35,7 @@ FLOORS = [
     {"problem"},
     {"target", "network"},
     {"samplers"},
-    {"tuning"},
+    {"tuning", "one_model"},
     {"theory"},
     {"rashomon_set"},
     {"trees"},

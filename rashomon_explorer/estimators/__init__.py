@@ -2,6 +2,8 @@
 
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.dp_classifier import DPClassifier
+from rashomon_explorer.estimators.dp_regressor import DPRegressor
 from rashomon_explorer.estimators.pipelines import privacy_leaks
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
@@ -9,6 +11,8 @@ from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 
 __all__ = [
     "DPBilevelSearch",
+    "DPClassifier",
+    "DPRegressor",
     "PublicBoundsScaler",
     "RashomonClassifier",
     "RashomonRegressor",

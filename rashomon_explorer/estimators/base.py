@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
@@ -23,32 +20,20 @@ from rashomon_explorer.estimators.warn import (
     warn_of_a_leak,
 )
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.rule import AUTO
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy import Charge, Guarantee, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
-from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.target import GibbsTarget
 
 
 class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
-
-    def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
-        """Measure the table; no value is read."""
-        declared, charged = self._declared, self.ledger is not None
-        if declared is None:
-            return UnreadTable(self, X, y, numeric=numeric, charged=charged)
-        warn_of_unconfirmed(declared)
-        asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
-        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
         """Prediction of every drawn model.
@@ -84,13 +69,6 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         spread = self._scores(X).std(axis=0)
         return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
 
-    def __sklearn_tags__(self) -> Tags:
-        """With a schema, text and missing values are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
-        tags.input_tags.allow_nan = self.schema is not None
-        return tags
-
     def _scores(self, X: ArrayLike) -> FloatArray:
         rows = self._checked(X)
         return self.rashomon_set_.scores(rows)
@@ -100,12 +78,6 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
-
-    def _checked(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        if hasattr(self, "encoder_"):
-            return np.asarray(self.encoder_.transform(X))
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _fit(self, table: UnreadTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes.
@@ -130,19 +102,10 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         charge = self._reserve(guarantee, planned)
         fitted = draw() if charge is None else charge.run(draw)
-        for name in ("feature_names_in_", "encoder_"):
-            if name not in fitted and hasattr(self, name):
-                delattr(self, name)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        self._hold(fitted)
 
     def _posed(self, table: UnreadTable) -> Loss:
-        """Loss of the problem that the table poses; reads no value where there is a ledger."""
         return get_loss(self._loss)
-
-    def _targets(self, table: UnreadTable) -> FloatArray:
-        """Targets (n,) as the loss takes them."""
-        raise TypeError(f"{type(self).__name__} must say what its targets are")
 
     def _drawn(
         self,
@@ -191,23 +154,10 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         guarantee = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
-        if guarantee.holds:
-            steps = not_known_to_be_public(self)
-            alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            returned = may_fail("fit", charged=self.ledger is not None)
-            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
-        if self.random_state is not None:
-            return guarantee.with_seed()
-        if not guarantee.holds:
-            return guarantee
-        return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
+        return self._stated(guarantee)
 
     def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
-        """Charge what may be released; the curator's own look has no price to write down."""
-        if self.ledger is None or not guarantee.holds:
-            return None
-        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
-        return ledger.reserve(
+        return self._charged(
             guarantee,
             note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
             parameters={
@@ -223,11 +173,6 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 "patience": self.patience,
             },
         )
-
-    def _generator(self) -> np.random.Generator:
-        if self.random_state is None:
-            return generator()
-        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
     def _rashomon_set(
         self,
@@ -264,10 +209,6 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             "plan_": models.plan,
             **self._mean_model(models.coef.mean(axis=0).reshape(models.outputs, -1)),
         }
-
-    def _public(self, table: UnreadTable) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row."""
-        return table.public()
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the mean model (outputs, n_features + 1)."""

@@ -9,7 +9,7 @@ from rashomon_explorer.samplers import traits_of
 from rashomon_explorer.samplers.preflight import preflight, remedies
 from rashomon_explorer.users_line import users_line
 
-_ALWAYS_CAME = 16
+ALWAYS_CAME = 16
 """Parameters up to which exact draws have come on every table tried, real or simulated."""
 
 
@@ -34,7 +34,7 @@ def is_tried(planned: Plan) -> bool:
     >>> is_tried(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     False
     """
-    return planned.p > _ALWAYS_CAME and not planned.along_path
+    return planned.p > ALWAYS_CAME and not planned.along_path
 
 
 def foretold(planned: Plan) -> str:
@@ -46,7 +46,17 @@ def foretold(planned: Plan) -> str:
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''
     """
-    found = preflight(planned) if is_tried(planned) else None
+    return tried_on_simulated_rows(planned) if is_tried(planned) else ""
+
+
+def tried_on_simulated_rows(planned: Plan) -> str:
+    """Say the same of any number of parameters; empty where draws are likely, or cannot be tried.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> tried_on_simulated_rows(plan(5_000, 3, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    ''
+    """
+    found = preflight(planned)
     if found is None or found.likely:
         return ""
     return f"{found.in_words} {remedies(planned)}"

@@ -1,41 +1,29 @@
 """Private draws of linear classifiers from a Rashomon set."""
 
 import os
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
-from rashomon_explorer.estimators.classes import (
-    CLASSES_BEFORE_LABELS,
-    class_codes,
-    found_classes,
-    known_classes,
-)
+from rashomon_explorer.estimators.class_targets import ClassTargets
 from rashomon_explorer.estimators.mean_classifier import MeanClassifier
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.samplers import Sampler
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
-
-_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 @pays_for_rows
-class RashomonClassifier(MeanClassifier, BaseRashomon):
+class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
@@ -277,42 +265,6 @@ class RashomonClassifier(MeanClassifier, BaseRashomon):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
-
-    def _loss_of(self, n_classes: int | None) -> Loss:
-        if n_classes is None:
-            known = self._known_classes()
-            n_classes = 2 if known is None else len(known)
-        return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
-
-    def _posed(self, table: UnreadTable) -> Loss:
-        return self._loss_of(len(self._labels(table)))
-
-    def _public(self, table: UnreadTable) -> dict[str, Any]:
-        return {**super()._public(table), "classes_": self._labels(table)}
-
-    def _labels(self, table: UnreadTable) -> NDArray[Any]:
-        """Return the declared classes; without a ledger, those that occur."""
-        known = self._known_classes()
-        if known is None and self.ledger is not None:
-            raise ValueError(CLASSES_BEFORE_LABELS)
-        return found_classes(table.values[1]) if known is None else known
-
-    def _known_classes(self) -> NDArray[Any] | None:
-        """Classes that were declared here or by the schema."""
-        return known_classes(self.classes, self._declared)
-
-    def _targets(self, table: UnreadTable) -> FloatArray:
-        labels = table.values[1]
-        check_classification_targets(labels)
-        classes = self._labels(table)
-        codes = class_codes(labels, classes)
-        return 2 * codes - 1 if len(classes) == 2 else codes
-
-    def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
-        guarantee = super()._guarantee(planned, sampler)
-        if self._known_classes() is not None:
-            return guarantee
-        return replace(guarantee, assumptions=(*guarantee.assumptions, _CLASSES_ARE_PUBLIC))
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])

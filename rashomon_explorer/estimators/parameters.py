@@ -11,7 +11,7 @@ from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.choosing import chosen
 from rashomon_explorer.estimators.made_once import made_once
-from rashomon_explorer.estimators.shows import ShowsFit
+from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.rule import AUTO, completed
@@ -23,7 +23,7 @@ from rashomon_explorer.schema import TableSchema
 _PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
 
 
-class RashomonParameters(ShowsFit):
+class RashomonParameters(PaysForRows):
     """The parameters that both estimators have, and what they buy before a row is read."""
 
     _loss: ClassVar[str]
@@ -113,18 +113,6 @@ class RashomonParameters(ShowsFit):
             If a parameter is out of range.
         """
         return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
-
-    @property
-    def _declared(self) -> TableSchema | None:
-        return None if self.schema is None else TableSchema.of(self.schema)
-
-    def _n_encoded(self, n_features: int | None) -> int:
-        declared = self._declared
-        if declared is not None:
-            return len(declared.encoded_names)
-        if n_features is None:
-            raise ValueError("n_features must be given where there is no schema")
-        return n_features
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._made(n_samples, n_features, loss)

@@ -205,7 +205,7 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 
 def _has_a_guarantee(step: Any) -> bool:
-    # Trees and searches of penalties have ways of their own to be drawn, all of them paid for.
+    # Trees, searches of penalties and one model have ways with a guarantee alone.
     sampler = getattr(step, "sampler", AUTO)
     if sampler == AUTO:  # weighs ways with a guarantee only
         return True

@@ -10,20 +10,17 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
 
-_UNSAID = (-1.0, 1.0)
-
 
 @pays_for_rows
-class RashomonRegressor(RegressorMixin, BaseRashomon):
+class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean
@@ -117,7 +114,7 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         row_norm: float = 1.0,
         ridge: float | str = 0.0,
         patience: int | None = 5_000_000,
-        target_bounds: tuple[float, float] = _UNSAID,
+        target_bounds: tuple[float, float] = UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -189,43 +186,6 @@ class RashomonRegressor(RegressorMixin, BaseRashomon):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
-
-    def _targets(self, table: UnreadTable) -> FloatArray:
-        low, high = self._target_bounds()
-        targets = table.values[1].astype(float)
-        warn_if_clipped(
-            float(((targets < low) | (targets > high)).mean()),
-            f"targets are outside target_bounds=({low:g}, {high:g})",
-            "Declare the range that targets can have.",
-        )
-        held = np.clip(targets, low, high)  # or mapping may overflow
-        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
-
-    def _target_bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self._given_bounds(), dtype=float)
-        wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
-        if not wide or not np.isfinite(bounds).all():
-            raise ValueError(
-                f"target_bounds must be (low, high) with low < high, got {self.target_bounds!r}"
-            )
-        return float(bounds[0]), float(bounds[1])
-
-    def _given_bounds(self) -> tuple[float, float]:
-        declared = self._declared
-        if declared is not None and declared.classes is not None:
-            raise ValueError(
-                f"the schema's target has the levels {list(declared.classes)}: draw with "
-                "RashomonClassifier, or declare its bounds"
-            )
-        of_schema = None if declared is None else declared.target_bounds
-        if of_schema is None:
-            return self.target_bounds
-        if tuple(self.target_bounds) not in (_UNSAID, of_schema):
-            raise ValueError(
-                f"target_bounds are {self.target_bounds!r} and the schema's target has "
-                f"{of_schema}: leave target_bounds out"
-            )
-        return of_schema
 
     def _predictions(self, scores: FloatArray) -> FloatArray:
         return scores

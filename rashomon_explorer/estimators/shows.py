@@ -11,7 +11,6 @@ from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.rounding import hit_rate_text
 
 if TYPE_CHECKING:
-    from rashomon_explorer.planning import Plan
     from rashomon_explorer.privacy import Guarantee
 
 
@@ -29,7 +28,7 @@ class ShowsFit(BaseEstimator):
 
     if TYPE_CHECKING:
         guarantee_: Guarantee
-        plan_: Plan
+        plan_: Any
         rashomon_set_: Any
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -45,18 +44,24 @@ class ShowsFit(BaseEstimator):
         return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
 
     def _fitted_line(self) -> str:
-        if not hasattr(self, "rashomon_set_"):
+        what, *promised = self._made_words()
+        if not what:
             return ""
-        planned, paid = self.plan_, self.guarantee_
-        draws = self.rashomon_set_.n_draws
-        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
+        paid = self.guarantee_
         if not paid.holds:
-            return f"fitted: {many}, no guarantee"
-        promised = has_hit_rate(planned)
-        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
-        said = [many, *([hits] if promised else []), asked_for(paid) or numbers_of(paid)]
+            return f"fitted: {what}, no guarantee"
+        said = [what, *promised, asked_for(paid) or numbers_of(paid)]
         seed = ", drawn with a known seed: not private" if paid.seeded else ""
         return f"fitted: {', '.join(said)}{seed}"
+
+    def _made_words(self) -> list[str]:
+        """Say what was made, and then what was promised of it; one empty word before a fit."""
+        if not hasattr(self, "rashomon_set_"):
+            return [""]
+        planned, draws = self.plan_, self.rashomon_set_.n_draws
+        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
+        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
+        return [many, hits] if has_hit_rate(planned) else [many]
 
 
 # scikit-learn looks its way of wrapping long settings up by the repr's own function.

@@ -17,6 +17,8 @@ from sklearn.utils.estimator_checks import (
 )
 
 from rashomon_explorer import (
+    DPClassifier,
+    DPRegressor,
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
@@ -34,6 +36,8 @@ pytestmark = [
 Check = Callable[..., None]
 
 ESTIMATORS = [
+    DPClassifier(),
+    DPRegressor(),
     RashomonClassifier(),
     RashomonClassifier(sampler="hit_and_run", random_state=0),
     RashomonRegressor(),

@@ -1,0 +1,108 @@
+"""Which method makes one model: the least excess that public numbers promise."""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from rashomon_explorer.estimators.beforehand import ALWAYS_CAME, tried_on_simulated_rows
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.one_model import METHODS, ModelOffer, ModelPlan
+from rashomon_explorer.one_model.radius import settled_radius
+from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.localisation import LocalisationPlan
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.rounding import rounded_up
+
+GOALS = {"rows": "on the rows", "population": "on new rows"}
+"""On which rows a model is to be good, in words."""
+
+_ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what happens
+
+
+@lru_cache(maxsize=64, typed=True)
+def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
+    """Plan one model by a method, or by the one that promises most; reads no row.
+
+    The way of least promised excess is taken; of ways within a tenth of it the first of
+    ``METHODS`` that always answers. Exact draws that are not to be expected are not.
+
+    Parameters
+    ----------
+    method : str
+        Key in ``METHODS``, or ``"auto"``.
+    goal : {"rows", "population"}
+    radius : float or "auto"
+        ``"auto"`` is settled by :func:`rashomon_explorer.one_model.radius.settled_radius`.
+    **asked
+        As :class:`~rashomon_explorer.planning.Request` takes them; ψ is 0, and there is one draw.
+
+    Raises
+    ------
+    SamplerError
+        If no method is to be expected to answer, or the one that was named does not apply; nothing
+        is charged.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "loss": "logistic", "row_norm": 1.5, "ridge": 0.0}
+    >>> budget = {"epsilon": 1.0, "delta": 0.0, "radius": 4.0, "goal": "rows"}
+    >>> planned_model(method="auto", **rows, **budget).method
+    'objective_perturbation'
+    >>> print(planned_model(method="gibbs", **rows, **budget).why)
+    it was asked for
+    """
+    given = 1.0 if isinstance(radius, str) else radius
+    request = Request(**asked, radius=given, psi=0.0, n_draws=1)
+    if radius == AUTO:
+        request = replace(request, radius=settled_radius(request))
+    offers = [one.offer(request) for one in METHODS.values()]
+    taken, why = _named(offers, method) if method != AUTO else _best(offers, goal)
+    first = sorted(offers, key=lambda one: (not one.applies, one.promised(goal)))
+    return ModelPlan(request, taken, goal, why, tuple(first))
+
+
+def _named(offers: list[ModelOffer], method: str) -> tuple[ModelOffer, str]:
+    (offer,) = (one for one in offers if one.method == method)
+    if not offer.applies:
+        raise SamplerError(
+            f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
+            'method="auto" takes one that does'
+        )
+    return offer, "it was asked for"
+
+
+def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
+    hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
+    good: list[ModelOffer] = []
+    for one in sorted(offers, key=lambda one: one.promised(goal)):
+        if not one.applies or (good and one.promised(goal) > _ALIKE * good[0].promised(goal)):
+            continue
+        hopes[one.method] = _hopeless(one)
+        if not hopes[one.method]:
+            good.append(one)
+    if not good:
+        told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
+        raise SamplerError(
+            f"no method is to be expected to answer, so that nothing was charged. {told}"
+        )
+    order = list(METHODS)
+    taken = min(good, key=lambda one: (one.may_give_up, order.index(one.method)))
+    alike = "" if taken is good[0] else ", or within a tenth of it"
+    comes = "it always answers"
+    if taken.may_give_up:
+        comes = "it is to be expected, though rows may be unusual"
+    least = f"the least excess {GOALS[goal]} that any method promises{alike}"
+    return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
+
+
+def _hopeless(offer: ModelOffer) -> str:
+    """Why a model is not to be expected; empty where it is."""
+    if not offer.may_give_up:
+        return ""
+    if offer.exact is not None:
+        return tried_on_simulated_rows(offer.exact)
+    planned: LocalisationPlan = offer.settings
+    if planned.p <= ALWAYS_CAME and math.isfinite(planned.stages[0].distance):
+        return ""
+    return "exact draws near a release are foretold of few parameters and small parts alone"

@@ -1,0 +1,64 @@
+"""Targets that are classes: declared, known from a schema, or found and then public."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.classes import (
+    CLASSES_BEFORE_LABELS,
+    class_codes,
+    found_classes,
+    known_classes,
+)
+from rashomon_explorer.estimators.paying import PaysForRows
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
+from rashomon_explorer.privacy import Guarantee
+
+_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
+
+
+class ClassTargets(PaysForRows):
+    """What two classifiers share; of two classes the second is the positive one."""
+
+    if TYPE_CHECKING:
+        classes: Any
+
+    def _loss_of(self, n_classes: int | None) -> Loss:
+        if n_classes is None:
+            known = self._known_classes()
+            n_classes = 2 if known is None else len(known)
+        return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+
+    def _posed(self, table: UnreadTable) -> Loss:
+        return self._loss_of(len(self._labels(table)))
+
+    def _public(self, table: UnreadTable) -> dict[str, Any]:
+        return {**super()._public(table), "classes_": self._labels(table)}
+
+    def _labels(self, table: UnreadTable) -> NDArray[Any]:
+        """Return the declared classes; without a ledger, those that occur."""
+        known = self._known_classes()
+        if known is None and self.ledger is not None:
+            raise ValueError(CLASSES_BEFORE_LABELS)
+        return found_classes(table.values[1]) if known is None else known
+
+    def _known_classes(self) -> NDArray[Any] | None:
+        """Classes that were declared here or by the schema."""
+        return known_classes(self.classes, self._declared)
+
+    def _targets(self, table: UnreadTable) -> FloatArray:
+        labels = table.values[1]
+        check_classification_targets(labels)
+        classes = self._labels(table)
+        codes = class_codes(labels, classes)
+        return 2 * codes - 1 if len(classes) == 2 else codes
+
+    def _stated(self, guarantee: Guarantee) -> Guarantee:
+        stated = super()._stated(guarantee)
+        if self._known_classes() is not None:
+            return stated
+        return replace(stated, assumptions=(*stated.assumptions, _CLASSES_ARE_PUBLIC))

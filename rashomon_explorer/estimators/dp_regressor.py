@@ -1,0 +1,216 @@
+"""One private linear regression."""
+
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
+from rashomon_explorer.estimators.one_model import OneModel
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.weights import refuses_weights
+from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.one_model import ModelPlan
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.schema import TableSchema
+
+
+@pays_for_rows
+class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
+    """One linear regression of low loss, made with differential privacy.
+
+    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds are
+    in those units. Otherwise as :class:`DPClassifier`.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute"}, default="squared"
+        Half the mean squared error, or the mean absolute one.
+    method : str, default="auto"
+        As for :class:`DPClassifier`.
+    epsilon : float, default=1.0
+        Price of one fit.
+    delta : float, default=1e-6
+        δ of one fit; 0 asks for pure DP.
+    goal : {"rows", "population"}, default="rows"
+        As for :class:`DPClassifier`.
+    radius : float or "auto", default="auto"
+        Radius of the ball that the promise is about, for mapped targets.
+    row_norm : float, default=1.0
+        Declared bound of ‖x‖; longer rows are shortened.
+    ridge : float, default=0.0
+        Coefficient of ½‖θ‖² in the loss. A method may add more for itself: ``plan_.ridge``.
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Declared range of the target; never learnt from the rows.
+    schema : TableSchema, str, path or None, default=None
+        As for :class:`RashomonRegressor`; its target's bounds are ``target_bounds``.
+    ledger : str, path or Ledger, default=None
+        Privacy ledger to charge before the rows are read; every fit charges again.
+    random_state : int, RandomState instance or None, default=None
+        A seed makes a run reproducible, not private.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in units of the target.
+    intercept_ : float
+        In units of the target.
+    guarantee_ : Guarantee
+        Privacy of the model, with the limits named at :class:`RashomonClassifier`.
+    plan_ : ModelPlan
+        What was known before the rows were read: method, why, options, bounds.
+    excess_bound_ : float
+        Expected excess loss of the model is at most this, on the rows that ``goal`` names.
+    n_features_in_ : int
+        Number of features; with a schema, of columns of the table.
+    encoder_ : TableEncoder
+        With a schema: what encodes rows.
+
+    Notes
+    -----
+    A fitted estimator, and its pickle, hold nothing of the rows but the released model.
+
+    See Also
+    --------
+    DPClassifier : The same for classes.
+    RashomonRegressor : Many models that are almost as good as the best.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rashomon_explorer import DPRegressor, PublicBoundsScaler, load_dataset
+    >>> data = load_dataset("diabetes")
+    >>> reg = DPRegressor(epsilon=100.0, target_bounds=data.target_bounds, random_state=0)
+    >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
+    >>> reg.plan_.method, bool(pipe.score(data.X, data.y) > 0.2)
+    ('gibbs', True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OneModel._parameter_constraints,
+        "loss": [StrOptions({"squared", "absolute"})],
+        "target_bounds": ["array-like"],
+    }
+
+    @refuses_weights
+    def __init__(
+        self,
+        *,
+        loss: str = "squared",
+        method: str = AUTO,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        goal: str = "rows",
+        radius: float | str = AUTO,
+        row_norm: float = 1.0,
+        ridge: float = 0.0,
+        target_bounds: tuple[float, float] = UNSAID,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            method=method,
+            epsilon=epsilon,
+            delta=delta,
+            goal=goal,
+            radius=radius,
+            row_norm=row_norm,
+            ridge=ridge,
+            schema=schema,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.loss = loss
+        self.target_bounds = target_bounds
+
+    def plan(self, n_samples: int, n_features: int | None = None) -> ModelPlan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public. A schema knows how many columns it becomes.
+
+        Returns
+        -------
+        ModelPlan
+            Method, why, bounds, and what other methods would have promised.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        SamplerError
+            If no method, or not the one that was named, can serve.
+        """
+        return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
+
+    @refuses_weights
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPRegressor":
+        """Charge the ledger and make the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+            With the model in ``coef_`` and ``intercept_``, its price in ``guarantee_``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the price; nothing was made or spent.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
+            reason is in ``error.detail``, for the curator.
+        ValueError, SamplerError
+            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
+            Without a ledger also for what the rows cause.
+        """
+        self._target_bounds()
+        table = self._table(X, y, numeric=True)
+        self._fit(table, leak_of(X, y))
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predicted target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        check_is_fitted(self)
+        return np.asarray(self._linear(np.append(self.coef_, self.intercept_)[None], X)[:, 0])
+
+    def __sklearn_tags__(self) -> Tags:
+        """Default settings cannot fit a target beyond [−1, 1] on few rows."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _posed(self, table: UnreadTable) -> Loss:
+        return get_loss(self.loss)
+
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        low, high = self._target_bounds()
+        half, (coef,) = (high - low) / 2, theta
+        return {"coef_": coef[:-1] * half, "intercept_": (low + high) / 2 + float(coef[-1]) * half}

@@ -1,0 +1,174 @@
+"""How the estimators of one private model plan, charge, draw and commit."""
+
+import os
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.constants import row_bound
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
+from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.paying import PaysForRows
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.warn import (
+    warn_if_shortened,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
+from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.losses import Loss
+from rashomon_explorer.one_model import METHODS, ModelPlan
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.planning.warn_weak import is_said_elsewhere
+from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
+from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set.links import linear_scores
+from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.samplers.collect import to_public_grid
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.users_line import users_line
+
+
+class OneModel(PaysForRows):
+    """Fits one model; subclasses say what targets, loss and predictions are."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "method": [StrOptions({AUTO, *METHODS})],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "goal": [StrOptions(set(GOALS))],
+        "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
+        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        method: str,
+        epsilon: float,
+        delta: float,
+        goal: str,
+        radius: float | str,
+        row_norm: float,
+        ridge: float,
+        schema: TableSchema | str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | Ledger | None,
+        random_state: int | np.random.RandomState | None,
+    ) -> None:
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.goal = goal
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def excess_bound_(self) -> float:
+        """Bound of the expected excess loss that was promised before a row was read."""
+        planned: ModelPlan = self.plan_
+        return planned.offer.promised(self.goal)
+
+    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
+        posed: Any = loss  # losses are frozen, which their protocol does not say
+        planned = planned_model(
+            n=n_samples,
+            p=(n_features + 1) * loss.outputs,
+            loss=posed,
+            row_norm=row_bound(self.row_norm, intercept=True),
+            ledger=self.ledger is not None,
+            **{
+                name: getattr(self, name)
+                for name in ("method", "goal", "radius", "ridge", "epsilon", "delta")
+            },
+        )
+        if planned.weakness and not is_said_elsewhere():
+            told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
+            warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
+        return planned
+
+    def _fit(self, table: UnreadTable, leak: str) -> None:
+        """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
+        leak = leak or learnt_before(self) or table.unconfirmed
+        loss = self._posed(table)
+        planned = self._planned(*table.shape, loss)
+        guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                recognise(charge.path, table.values[0])
+            return self._made(table, loss, planned, guarantee)
+
+        charge = self._charged(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.method}",
+            parameters={
+                "n": planned.n,
+                "p": planned.p,
+                "loss": loss.name,
+                "sampler": planned.method,
+                **{k: getattr(self, k) for k in ("epsilon", "delta", "row_norm")},
+                **{k: getattr(planned, k) for k in ("radius", "ridge")},
+            },
+        )
+        self._hold(draw() if charge is None else charge.run(draw))
+
+    def _made(
+        self, table: UnreadTable, loss: Loss, planned: ModelPlan, guarantee: Guarantee
+    ) -> dict[str, Any]:
+        """Read the rows and make the model; the fitted attributes, none of which is private."""
+        rows = table.values[0]
+        if guarantee.holds and (leak := table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        problem = Problem(
+            rows,
+            self._targets(table),
+            loss=loss,
+            radius=planned.radius,
+            row_norm=self.row_norm,
+            ridge=planned.ridge,
+        )
+        if table.may_be_long:
+            warn_if_shortened(problem.clipped_share, self.row_norm)
+        with one_blas_thread():
+            drawn = METHODS[planned.method].draw(problem, planned.offer, self._generator())
+        theta = to_public_grid(drawn).reshape(loss.outputs, -1)
+        return {
+            **self._public(table),
+            "plan_": planned,
+            "guarantee_": guarantee,
+            **self._model(theta),
+        }
+
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of the model (outputs, n_features + 1)."""
+        raise TypeError(f"{type(self).__name__} must say what its model is")
+
+    def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
+        """Scores (n_samples, outputs) of rows shortened to the declared norm."""
+        rows = self._checked(X)
+        return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta))[0]
+
+    def _made_words(self) -> list[str]:
+        if not hasattr(self, "plan_"):
+            return [""]
+        planned: ModelPlan = self.plan_
+        promised = f"excess ≤ {rounded_up(self.excess_bound_)} on average"
+        return [f"{planned.method} on {planned.n:,} rows", promised]

@@ -1,0 +1,135 @@
+"""The plan of one private model: how it is made, why so, and what else there was."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from rashomon_explorer.losses import get_loss, loss_of_zeros
+from rashomon_explorer.one_model.method import ModelOffer
+from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.label import price_of
+from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.shown import Fact, Shown
+
+
+@dataclass(frozen=True, repr=False)
+class ModelPlan(Shown):
+    """What a budget buys of one model, known before the rows are touched.
+
+    Parameters
+    ----------
+    request : Request
+        What was asked, in public numbers.
+    offer : ModelOffer
+        Of the method that makes the model.
+    goal : {"rows", "population"}
+        On which rows the model is to be good.
+    why : str
+        Why this method.
+    options : tuple of ModelOffer
+        All methods, the best promise first, those that do not apply last, with why not.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import DPClassifier
+    >>> planned = DPClassifier(radius=4.0, delta=1e-6).plan(50_000, 10)
+    >>> planned.method, round(planned.excess_bound, 4), round(planned.unseen_bound, 3)
+    ('objective_perturbation', 0.0018, 0.052)
+    """
+
+    request: Request
+    offer: ModelOffer
+    goal: str
+    why: str
+    options: tuple[ModelOffer, ...] = field(default=(), compare=False)
+
+    # What is asked of a plan before one is told that it promises little: of one model, no hits.
+    psi: ClassVar[float] = 0.0
+    beta: ClassVar[float] = 0.0
+    hit_rate_bound: ClassVar[float] = 0.0
+    along_path: ClassVar[bool] = False
+    centre_excess: ClassVar[None] = None
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.offer.method
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.request.n
+
+    @property
+    def p(self) -> int:
+        """Parameters, the intercept included."""
+        return self.request.p
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball of models that the promise is about."""
+        return self.request.radius
+
+    @property
+    def ridge(self) -> float:
+        """Ridge under which the model is made: what was asked for, and what the method adds."""
+        return self.offer.ridge
+
+    @property
+    def epsilon(self) -> float:
+        """Budget ε."""
+        return self.request.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Budget δ."""
+        return self.request.delta
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Privacy of the model."""
+        assert self.offer.guarantee is not None  # a method that does not apply is never planned
+        return replace(self.offer.guarantee, asked=(self.epsilon, self.delta))
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess loss on the rows, over the best model of the ball, is at most this."""
+        return self.offer.excess
+
+    @property
+    def unseen_bound(self) -> float:
+        """Expected excess loss on new rows, independent of one law, is at most this."""
+        return self.offer.unseen
+
+    @property
+    def zero_loss(self) -> float:
+        """What the loss of the model of zeros is at most."""
+        return loss_of_zeros(get_loss(self.request.loss))
+
+    @property
+    def weakness(self) -> str:
+        """Why the promise may be worth nothing; empty where it is worth something."""
+        return weakness(self)
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self.method} on {self.n:,} rows, p = {self.p}"
+
+    def _facts(self) -> list[Fact]:
+        facts = [
+            ("model", self.offer.model),
+            ("why", self.why),
+            ("price", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
+            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
+            ("on new rows", f"≤ {rounded_up(self.unseen_bound)} on average"),
+            ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
+        ]
+        others = [one for one in self.options if one.method != self.method]
+        facts += [(one.method, _instead(one, self.goal)) for one in others]
+        return facts + [("but", self.weakness)] * bool(self.weakness)
+
+
+def _instead(offer: ModelOffer, goal: str) -> str:
+    if not offer.applies:
+        return f"not: {offer.why}"
+    return f"≤ {rounded_up(offer.promised(goal))}: {offer.model}"

@@ -1,0 +1,179 @@
+"""A random linear term in the objective: what it hides, and how far the minimiser is thrown."""
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import erfcx
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.search import bisect
+
+_BLUR = 0.02  # share of the price that hides what the solver is off
+_CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must come
+_GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
+_LARGEST_EXPONENT = 700.0
+_SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
+
+
+@dataclass(frozen=True)
+class PerturbedObjective:
+    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, and a little noise on it; public numbers.
+
+    Parameters
+    ----------
+    gaussian : bool
+        Whether b and the noise are Gaussian, or have density ∝ exp(−‖·‖/scale).
+    scale : float
+        Deviation of b, or its scale.
+    solver : float
+        Distance e from the minimiser that the solver keeps to.
+    blur : float
+        Deviation, or scale, of the noise that hides what is left of it.
+    determinant : float
+        J = log(1 + M₀/(nm)), the part of ε that the map's determinant takes.
+    excess : float
+        Expected excess of mean loss + ½m₀‖θ‖², m₀ the user's ridge, is at most this.
+    """
+
+    gaussian: bool
+    scale: float
+    solver: float
+    blur: float
+    determinant: float
+    excess: float
+
+
+def plan_perturbed_objective(
+    constants: Constants,
+    radius: float,
+    row_slope: float,
+    *,
+    own: float = 0.0,
+    monotone: bool,
+    epsilon: float,
+    delta: float,
+) -> PerturbedObjective | None:
+    """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it.
+
+    For losses of one score a row, smooth with M₀, of slope at most ``row_slope`` = S per row: one
+    record changes the determinant of b ↦ θ by a factor of at most 1 + M₀/(nm), and the b that leads
+    to a given θ by at most 2S/n. Density ∝ exp(−‖b‖/s) is so (2S/(ns) + J)-DP. With N(0, σ²I) and
+    u = 2S/(nσ), (ε, δ)-DP holds for ε ≥ J and the less of
+
+        δ = κe^J·E[(exp(u·max(X, 0)) − e^(ε − J))₊],   X ~ N(0, 1),
+        δ = E[(1 − exp(ε − J − u²/2 − uR))₊],   P(R > r) = e^(−r²/2),
+
+    κ = 1 for losses that only rise, or only fall, in the score, and 2 for others (docs/theory.md
+    §15). The solver is off by e at most; given the exact minimiser its result is a function of the
+    rows that moves by 2e, which noise hides for a fiftieth of the price. For the best model θ* of
+    the ball, with m' = m − m₀ the method's own part of the ridge m,
+
+        E excess ≤ m'²R²/(2(m + m')) + E‖b‖²/(2(m + m')) + Le + ½ME‖noise‖².
+
+    Parameters
+    ----------
+    constants : Constants
+        Of the loss on the ball under the whole ridge m > 0.
+    radius : float
+        R of the ball.
+    row_slope : float
+        S, without the ridge, at every model and not on the ball alone.
+    own : float, default=0.0
+        m', of which the user did not ask.
+    monotone : bool
+        Whether a row's loss only rises or only falls with its score.
+    epsilon, delta : float
+        Total price.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> rows = {"n": 1_000, "p": 31, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.05}
+    >>> known = Constants.of("logistic", **rows)
+    >>> asked = {"own": 0.05, "monotone": True, "epsilon": 1.0}
+    >>> found = plan_perturbed_objective(known, 4.0, 1.4, delta=1e-5, **asked)
+    >>> round(found.scale, 5), round(found.determinant, 4), round(found.excess, 3)
+    (0.01111, 0.0098, 0.219)
+    """
+    n, p, m = constants.n, constants.p, constants.m
+    # Larger by more than the rounding of the difference.
+    bend = constants.M - m + 1e-12 * constants.M
+    jump = math.log1p(bend / (n * m))
+    kept = (1 - _BLUR) * epsilon * _SAFE - jump
+    if not kept > 0:
+        return None
+    moved = 2 * row_slope / n
+    if delta == 0:
+        scale, spread = moved / kept, p * (p + 1)
+        blurred = _BLUR * epsilon
+    else:
+        scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, 1 if monotone else 2)
+        blurred, spread = _SAFE * gdp_mu(_BLUR * epsilon, _BLUR * delta), p
+    # What rounding leaves of the gradient, and of the way to the sphere (`tilted_minimiser`).
+    size = constants.L + math.sqrt(spread) * scale
+    least = _GRADIENT * size / m + math.sqrt(_SPHERE * size * radius / m)
+    solver = max(_CLOSE * moved / m, least)
+    blur = 2 * solver / blurred
+    excess = (own**2 * radius**2 + spread * scale**2) / (2 * (m + own))
+    excess += constants.L * solver + constants.M / 2 * spread * blur**2
+    return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
+
+
+def perturbed_delta(ratio: float, kept: float, jump: float, tails: int) -> float:
+    """δ at ε = kept + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio.
+
+    The less of two bounds, the first for a small price and the second for a large one, u = ratio:
+
+        κe^J(e^{u²/2}Φ(u − k) − e^{uk}Φ(−k)),  k = kept/u;
+        u√(2π)·e^kept·Φ(−(k + u/2)),  if kept ≥ u²/2, or else 1.
+
+    Parameters
+    ----------
+    ratio : float
+        u > 0.
+    kept : float
+        ε − J ≥ 0.
+    jump : float
+        J.
+    tails : int
+        κ.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.gaussian import gdp_delta
+    >>> round(perturbed_delta(0.25, 1.0, 0.0, 1) / gdp_delta(0.25, 1.0), 2)
+    1.76
+    """
+    return min(_by_order(ratio, kept, jump, tails), _by_length(ratio, kept))
+
+
+def _by_order(ratio: float, kept: float, jump: float, tails: int) -> float:
+    """Bound the slopes' sum by one of twice the size: both terms share a factor."""
+    far = kept / ratio
+    near = far - ratio
+    exponent = jump + kept - far**2 / 2
+    if exponent > _LARGEST_EXPONENT:
+        return math.inf
+    lost = float(erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2)))
+    return tails / 2 * math.exp(exponent) * lost
+
+
+def _by_length(ratio: float, kept: float) -> float:
+    """Bound the slopes' sum by the length of b in the plane of two records, a Rayleigh variable."""
+    least = kept / ratio - ratio / 2
+    if least < 0:
+        return 1.0
+    beyond = float(erfcx((least + ratio) / math.sqrt(2)))
+    return ratio * math.sqrt(math.pi / 2) * math.exp(-(least**2) / 2) * beyond
+
+
+def _largest_ratio(kept: float, jump: float, delta: float, tails: int) -> float:
+    """Largest u with :func:`perturbed_delta` at most δ."""
+    most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
+    return _SAFE * bisect(
+        lambda ratio: perturbed_delta(ratio, kept, jump, tails) <= delta,
+        min(1e-9 * most, 1e-9),
+        most,
+        halvings=100,
+    )

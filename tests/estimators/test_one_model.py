@@ -1,0 +1,182 @@
+"""DPClassifier and DPRegressor: plan, price, ledger, schema, classes, pipelines, what is kept."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rashomon_explorer import (
+    DPClassifier,
+    DPRegressor,
+    Ledger,
+    PublicBoundsScaler,
+    TableSchema,
+    privacy_leaks,
+)
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    FitError,
+    PrivacyLeakWarning,
+    SamplerError,
+    WeakGuaranteeWarning,
+)
+from rashomon_explorer.one_model import METHODS
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.schema import Categorical, Numeric
+from tests.estimators.traps import LOOKS, TrapArray
+
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+CLASSES = [0, 1]
+
+
+def classifier(**settings: Any) -> DPClassifier:
+    return DPClassifier(**{"epsilon": 8.0, "random_state": 0, "classes": CLASSES, **settings})
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
+    model: Any = classifier(method=method, ridge=0.0)
+    y = labels
+    if kind == "numbers":
+        model, y = DPRegressor(method=method, epsilon=8.0, random_state=0), targets
+    try:
+        planned = model.plan(*X.shape)
+    except SamplerError as error:
+        assert method in ("iterated", "regularised") and "does not apply" in str(error)
+        return
+    fitted = model.fit(X, y)
+    assert fitted.plan_ == planned
+    assert fitted.guarantee_.epsilon(1e-6) <= 8.0 * (1 + 1e-9)
+    assert fitted.guarantee_.seeded
+    assert fitted.excess_bound_ == planned.excess_bound
+    assert {one.method for one in planned.options} == set(METHODS)
+    assert fitted.predict(X).shape == (120,)
+    again = clone(model).fit(X, y)
+    assert np.array_equal(again.coef_, fitted.coef_)
+    assert (np.round(np.asarray(fitted.coef_) * 2**20) == np.asarray(fitted.coef_) * 2**20).all()
+
+
+def test_predictions_are_those_of_the_coefficients(X, labels, targets):
+    model = classifier(epsilon=100.0).fit(X, labels)
+    scores = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), scores)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)))
+    assert np.array_equal(model.predict(X), (scores > 0).astype(int))
+    assert model.score(X, labels) > 0.8
+    far = np.full((1, 3), 1e6)  # is shortened to the declared norm, as in fit
+    np.testing.assert_allclose(
+        model.decision_function(far),
+        (far / np.linalg.norm(far)) @ model.coef_[0] + model.intercept_,
+    )
+    wide = DPRegressor(epsilon=900.0, target_bounds=(-20, 40), random_state=0).fit(X, 20 * targets)
+    np.testing.assert_allclose(wide.predict(X), X @ wide.coef_ + wide.intercept_)
+    assert wide.score(X, 20 * targets) > 0.5
+
+
+def test_a_model_is_near_the_best_where_the_price_is_no_matter(X, labels):
+    model = classifier(epsilon=1e6, radius=3.0, ridge=0.1).fit(X, labels)
+    best = Problem(X, 2.0 * labels - 1, radius=3.0, ridge=0.1).minimum.theta
+    np.testing.assert_allclose([*model.coef_[0], model.intercept_[0]], best, atol=1e-3)
+
+
+def test_three_classes_and_losses_of_margins(X):
+    three = np.digitize(X[:, 0], [-0.15, 0.15])
+    model = DPClassifier(epsilon=300.0, classes=[0, 1, 2], random_state=0).fit(X, three)
+    assert model.coef_.shape == (3, 3) and not model.coef_[0].any()
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(120))
+    assert model.score(X, three) > 0.6
+    hinge = classifier(loss="hinge", epsilon=10.0).fit(X, X[:, 0] > 0)
+    assert hinge.score(X, X[:, 0] > 0) > 0.6 and not hasattr(hinge, "predict_proba")
+    with pytest.raises(ValueError, match="Only binary classification is supported by loss='hinge'"):
+        DPClassifier(loss="hinge", classes=[0, 1, 2]).fit(X, three)
+    noisy = X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(120)
+    absolute = DPRegressor(loss="absolute", epsilon=5.0, random_state=0).fit(X, noisy)
+    assert absolute.predict(X).shape == (120,)
+
+
+def test_auto_takes_the_least_promise_and_says_why(X, labels):
+    planned = classifier().plan(5_000, 3)
+    applying = [one for one in planned.options if one.applies]
+    assert planned.excess_bound <= 1.1 * min(one.excess for one in applying)
+    assert "the least excess on the rows that any method promises" in planned.why
+    assert planned.why.endswith("it always answers") == (not planned.offer.may_give_up)
+    new = classifier(goal="population").plan(5_000, 3)
+    assert new.offer.unseen <= 1.1 * min(one.unseen for one in applying)
+    assert "on new rows" in new.why
+    shown = str(planned)
+    assert all(name in shown for name in METHODS) and "not: " in shown
+    assert planned.why in repr(planned) and planned._repr_html_().startswith("<table>")
+    fitted = classifier().fit(X, labels)
+    assert f"# fitted: {fitted.plan_.method} on 120 rows, excess ≤" in repr(fitted)
+
+
+def test_a_method_that_does_not_apply_is_refused_before_a_charge(X, labels, tmp_path):
+    ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=10.0, delta=1e-5)
+    with pytest.raises(SamplerError, match="needs delta > 0"):
+        classifier(method="langevin_average", delta=0.0, ledger=ledger).fit(X, labels)
+    assert not ledger.entries()
+
+
+def test_a_ledger_is_charged_before_a_value_is_read(X, labels, tmp_path):
+    path = tmp_path / "l.sqlite"
+    ledger = Ledger.create(path, epsilon=10.0, delta=1e-5)
+    model = classifier(ledger=path, epsilon=4.0, random_state=None).fit(X, labels)
+    (entry,) = ledger.entries()
+    assert entry.state == "committed" and "DPClassifier" in entry.note
+    assert entry.parameters["sampler"] == model.plan_.method
+    LOOKS.clear()
+    with pytest.raises(FitError):
+        classifier(ledger=path, epsilon=4.0).fit(TrapArray(120, 3), TrapArray(120))
+    assert LOOKS and len(ledger.entries()) == 2
+    LOOKS.clear()
+    with pytest.raises(BudgetExceededError):
+        classifier(ledger=path, epsilon=9.0).fit(TrapArray(120, 3), TrapArray(120))
+    with pytest.raises(ValueError, match="classes must be declared"):
+        DPClassifier(ledger=path).fit(TrapArray(120, 3), TrapArray(120))
+    assert not LOOKS
+
+
+def test_a_schema_and_pipelines(X, labels, targets):
+    frame = pd.DataFrame({"age": 40 + 30 * X[:, 0], "home": np.where(X[:, 1] > 0, "own", "rent")})
+    columns = [Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])]
+    fitted = classifier(schema=TableSchema(columns)).fit(frame, labels)
+    assert fitted.coef_.shape == (1, 3) and fitted.n_features_in_ == 2
+    assert fitted.predict(frame).shape == (120,)
+    pipe = make_pipeline(PublicBoundsScaler((-1, 1)), DPRegressor(epsilon=50.0)).fit(X, targets)
+    assert pipe[-1].guarantee_.holds and privacy_leaks(pipe) == []
+    assert privacy_leaks(make_pipeline(StandardScaler(), DPClassifier())) != []
+    with pytest.warns(PrivacyLeakWarning):
+        leaking = make_pipeline(PublicBoundsScaler("learn"), classifier()).fit(X, labels)
+    assert not leaking[-1].guarantee_.holds
+
+
+def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
+    """Two tables of one shape, a fixed seed: all but the model is the same."""
+    one, other = (classifier().fit(rows, labels) for rows in (X, -X))
+    ours, theirs = vars(pickle.loads(pickle.dumps(one))), vars(other)
+    differing = {key for key in ours if repr(ours[key]) != repr(theirs[key])}
+    assert differing == {"coef_", "intercept_"}
+
+
+def test_a_weak_promise_warns_and_weights_are_refused(X, labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(WeakGuaranteeWarning, match="promises little"):
+            classifier(epsilon=0.01).plan(50, 3)
+    with pytest.raises(TypeError, match="sample_weight is not supported"):
+        classifier().fit(X, labels, sample_weight=np.ones(120))
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e3])
+def test_odd_settings_work(X, labels, epsilon):
+    for delta in (0.0, 1e-12, 0.5):
+        model = classifier(epsilon=epsilon, delta=delta).fit(X, labels)
+        assert np.isfinite(model.coef_).all()
+        assert model.guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
