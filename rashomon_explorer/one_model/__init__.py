@@ -9,7 +9,7 @@ from rashomon_explorer.one_model.output_perturbation import OutputPerturbation
 from rashomon_explorer.one_model.plan import ModelPlan
 from rashomon_explorer.one_model.regularised import Regularised
 
-# Of ways that promise alike the first is taken: in the order of what they did on simulated tables.
+# Of ways that promise alike the first is taken.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (

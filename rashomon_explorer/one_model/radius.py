@@ -22,7 +22,7 @@ def settled_radius(request: Request, worth: float | None = None) -> float:
 
     promised(R) what :class:`ObjectivePerturbation` promises, or, where it does not apply, p·osc/ε
     of an exact draw. Of a loss with kinks exact draws are mostly the only way, and come in balls
-    up to 4. ``worth`` was settled on simulated tables (docs/one-model.md).
+    up to 4. ``worth`` is a public constant, chosen once.
 
     Examples
     --------
