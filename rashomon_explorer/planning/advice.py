@@ -105,6 +105,8 @@ def _once(planned: EllipsoidPlan) -> str:
 def _centre(planned: EllipsoidPlan) -> str:
     ways = {
         "gradients": f"the weighted mean of {planned.centre.n_steps:,} noisy gradient steps",
+        "accelerated": f"the weighted mean of {planned.centre.n_steps:,} accelerated noisy "
+        "gradient steps",
         "output": "the best model with noise",
     }
     return (

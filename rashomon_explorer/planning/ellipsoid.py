@@ -81,7 +81,8 @@ class EllipsoidPlan(Plan):
 
     def _facts(self) -> list[Fact]:
         kept = [fact for fact in super()._facts() if fact[0] in ("hit rate", "price", "but")]
-        how = {"gradients": f"mean of {self.centre.n_steps} noisy gradient steps"}
+        steps = f"mean of {self.centre.n_steps} noisy gradient steps"
+        how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [
             *kept,
             ("centre", how.get(self.centre.name, "noisy minimiser")),

@@ -12,9 +12,11 @@ from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.losses import SoftmaxLoss, get_loss
 from rashomon_explorer.planning import MECHANISMS, Request, explain
 from rashomon_explorer.planning.bounds.ellipsoid_hits import bend_of, proved_margin
+from rashomon_explorer.planning.bounds.excess import accelerated_path_excess
 from rashomon_explorer.planning.centres import (
     average_weights,
     best_centre,
+    by_acceleration,
     by_gradients,
     by_output,
     excess_quantile,
@@ -97,10 +99,13 @@ def test_the_better_centre_is_taken_and_weights_add_up() -> None:
     for ridge in (0.003, 0.3):
         constants = constants_of(ridge=ridge)
         ways = [by(constants, 4.0, 0.2, 0.7) for by in (by_gradients, by_output)]
+        if not surely_inside(constants, 4.0, 0.7):
+            quicker = by_acceleration(constants, 4.0, 0.2, 0.7)
+            ways += [quicker] * (quicker.excess <= 0.9 * ways[0].excess)
         chosen = best_centre(constants, 4.0, 0.2, 0.7)
         assert chosen.excess == min(way.excess for way in ways)
         assert average_weights(ways[0], constants).sum() == pytest.approx(1)
-    assert best_centre(constants_of(ridge=0.0), 4.0, 0.2, 0.7).name == "gradients"
+    assert best_centre(constants_of(ridge=0.0), 4.0, 0.2, 0.7).name == "accelerated"
 
 
 def test_a_large_ridge_needs_no_infinite_weight() -> None:
@@ -199,3 +204,29 @@ def test_an_offer_says_why_it_is_none() -> None:
     assert mechanism.offer(Request(**usual)).applies
     assert "delta" in mechanism.offer(Request(**{**usual, "delta": 0.0})).why
     assert "kinks" in mechanism.offer(Request(**{**usual, "loss": "hinge"})).why
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.003])
+@pytest.mark.parametrize("mu", [0.05, 2.0])
+def test_accelerated_descent_is_a_langevin_path_with_its_price_and_its_bound(ridge, mu) -> None:
+    constants = constants_of(ridge=ridge)
+    centre = by_acceleration(constants, 4.0, mu, 0.7)
+    beta, moved = 2 / (centre.step_size * centre.noise**2), data_slope(constants, Ball(4.0))
+    steps = centre.n_steps
+    scales = [centre.noise * math.sqrt((steps + 1) / (2 * t)) for t in range(1, steps + 1)]
+    assert math.sqrt(sum((moved / scale) ** 2 for scale in scales)) == pytest.approx(mu, rel=1e-9)
+    time = centre.step_size / beta
+    path = path_guarantee(beta=beta, sensitivity=moved, step_size=time, n_steps=steps, n_chains=1)
+    assert path.mu == pytest.approx(mu, rel=1e-9)
+    far = min(4.0, math.sqrt(2 * 0.7 / ridge)) if ridge else 4.0
+    bound = accelerated_path_excess(
+        p=40, beta=beta, M=constants.M, distance=far, step_size=time, n_steps=steps
+    )
+    assert centre.excess == pytest.approx(bound, rel=1e-9)
+
+
+def test_of_momentum_only_markovs_inequality_is_known() -> None:
+    constants = constants_of(ridge=0.2)
+    centre = by_acceleration(constants, 4.0, 1.0, 0.7)
+    assert excess_quantile(centre, constants, 0.05) == centre.excess / 0.05
+    assert best_centre(constants, 4.0, 1.0, 0.7).name != "accelerated"

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.losses import SmoothedHingeLoss, SoftmaxLoss
-from rashomon_explorer.planning import plan
-from rashomon_explorer.planning.centres import by_gradients, by_output
+from rashomon_explorer.planning import plan, plan_path
+from rashomon_explorer.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.planning.ellipsoid import hessian_sensitivity, plan_ellipsoid
 from rashomon_explorer.planning.sensitivity import data_slope
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import EllipsoidSampler
+from rashomon_explorer.samplers import EllipsoidSampler, PlannedPath
 from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre
+from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre, strides
 from rashomon_explorer.samplers.ellipsoid.hessian import lifted, released_hessian
 from rashomon_explorer.target import GibbsTarget
 
@@ -97,7 +98,7 @@ def test_steps_are_gradient_descent_with_the_priced_noise():
     assert noisy - plain == pytest.approx(-centre.step_size * centre.noise * np.ones(2))
 
 
-@pytest.mark.parametrize("by", [by_gradients, by_output])
+@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
 def test_without_noise_a_centre_is_nearly_the_best_model(by):
     problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
     centre = by(problem.constants, 2.0, 0.5, 0.7)
@@ -107,7 +108,7 @@ def test_without_noise_a_centre_is_nearly_the_best_model(by):
     assert problem.domain.contains(found.theta[:, None])[0]
 
 
-@pytest.mark.parametrize("by", [by_gradients, by_output])
+@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
 @pytest.mark.parametrize(("radius", "ridge"), [(4.0, 0.2), (0.3, 0.02)])
 def test_a_centres_mean_excess_is_within_its_bound(by, radius, ridge):
     """Inside the ball, and where the ball holds the best model back."""
@@ -123,17 +124,35 @@ def test_a_centres_mean_excess_is_within_its_bound(by, radius, ridge):
     assert np.mean(found) <= centre.excess
 
 
-def test_a_multiplier_is_found_where_the_ball_holds_back_and_none_elsewhere():
+@pytest.mark.parametrize("by", [by_gradients, by_acceleration])
+def test_a_multiplier_is_found_where_the_ball_holds_back_and_none_elsewhere(by):
     rng = np.random.default_rng(3)
     rows = rng.uniform(-0.6, 0.6, (20_000, 3))
     for radius in (0.5, 8.0):
         problem = Problem(rows, np.sign(rows[:, 0] + 0.1), radius=radius, ridge=0.02)
-        centre = by_gradients(problem.constants, radius, 0.5, 0.7)
+        centre = by(problem.constants, radius, 0.5, 0.7)
         *_, found = released_centre(problem, centre, rng)
         wanted = problem.minimum.multiplier
         assert (
             found.multiplier == pytest.approx(wanted, rel=0.1) if wanted else found.multiplier == 0
         )
+
+
+def test_accelerated_steps_are_those_of_a_langevin_path_with_the_priced_noise():
+    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
+    centre = by_acceleration(problem.constants, 2.0, 0.5, 0.7)
+    beta = 2 / (centre.step_size * centre.noise**2)
+    public = {"radius": 2.0, "row_norm": 1.0, "ridge": problem.ridge}
+    with said_elsewhere():
+        path = plan_path(50, 2, 0.0, **public, epsilon=1.0, delta=1e-6)
+    path = replace(
+        path, beta=beta, step_size=centre.step_size / beta, n_steps=centre.n_steps, n_draws=1
+    )
+    target = GibbsTarget(problem, beta, 0.0, path.threshold)
+    for noise in (0.0, 1.0):
+        taken = [stride.average for stride in strides(problem, centre, Silent(noise))]
+        known = [x[:, 0] for _, x in PlannedPath(path).states(target, Silent(-noise))]
+        assert np.array(taken) == pytest.approx(np.array(known), abs=1e-9)
 
 
 def planned_for(problem, psi=0.05, **changes):

@@ -48,6 +48,9 @@ def released_centre(
         which depends on the rows; noisy gradients always come.
     """
     theta, pushed = np.zeros(problem.p), 0.0
+    if centre.name == "accelerated":
+        yield from _by_acceleration(problem, centre, rng)
+        return
     if centre.name == "output":
         theta = _noisy_minimiser(problem, centre, rng)
     else:
@@ -76,6 +79,65 @@ def descent(problem: Problem, centre: Centre, rng: np.random.Generator) -> Itera
         ahead = theta - centre.step_size * noisy
         yield ahead
         theta = _into(problem, ahead)
+
+
+@dataclass(frozen=True)
+class Stride:
+    """A step of accelerated descent, all of which is made of the noisy gradients so far.
+
+    Parameters
+    ----------
+    ahead : ndarray of shape (p,)
+        z less its step, before it is put back into the ball.
+    gradient : ndarray of shape (p,)
+        The noisy gradient that was followed.
+    at : ndarray of shape (p,)
+        y, where it was taken.
+    average : ndarray of shape (p,)
+        x after the step.
+    """
+
+    ahead: FloatArray
+    gradient: FloatArray
+    at: FloatArray
+    average: FloatArray
+
+
+def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[Stride]:
+    """Take the steps of accelerated noisy descent from 0.
+
+    The noise σ_t is larger where steps are smaller, σ√((N + 1)/(2t)): N Gaussian mechanisms of
+    sensitivity Δ, √(Σ(Δ/σ_t)²) = √N·Δ/σ-GDP together.
+    """
+    state = average = np.zeros(problem.p)
+    for t in range(1, centre.n_steps + 1):
+        pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
+        at = average + share * (state - average)
+        gradient = problem.value_and_gradient(at[:, None])[1][:, 0]
+        noisy = gradient + centre.noise / np.sqrt(pace) * rng.standard_normal(problem.p)
+        ahead = state - pace * centre.step_size * noisy
+        state = _into(problem, ahead)
+        average = average + share * (state - average)
+        yield Stride(ahead, noisy, at, average)
+
+
+def _by_acceleration(
+    problem: Problem, centre: Centre, rng: np.random.Generator
+) -> Iterator[Released | None]:
+    """Yield None while at work, and at the end the average of the path.
+
+    The mean of the noisy gradients, with the weights of the average, tells how hard the ball holds
+    back; the noise of one step alone would push outwards as well.
+    """
+    slope, was_outside = np.zeros(problem.p), False
+    for t, stride in enumerate(strides(problem, centre, rng), start=1):
+        slope = slope + 2 / (t + 1) * (stride.gradient - slope)
+        was_outside |= bool(np.linalg.norm(stride.ahead) > problem.domain.radius)
+        yield None
+    kept = _into(problem, to_public_grid(stride.average))
+    length = float(kept @ kept)
+    pull = -float(slope @ kept) / length if was_outside and length > 0 else 0.0
+    yield Released(kept, max(0.0, pull))
 
 
 def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:

@@ -12,7 +12,7 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.planning import plan, plan_path
-from rashomon_explorer.planning.centres import by_gradients, by_output
+from rashomon_explorer.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
 from rashomon_explorer.planning.ellipsoid_exact import plan_ellipsoid_exact
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp
@@ -33,7 +33,7 @@ from rashomon_explorer.samplers import (
 )
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.drift import drift_of
-from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre
+from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre, strides
 from rashomon_explorer.samplers.ellipsoid.hessian import released_hessian
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.theory import GridWalkSampler
@@ -273,6 +273,32 @@ def _descent():
     return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=6000)
 
 
+def _acceleration():
+    """Every step of the accelerated descent, by its likelihood ratio."""
+    public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
+    made = by_acceleration(public, 1.0, 2.0, 1.5)
+    noise = made.noise * np.sqrt(6 / made.n_steps)  # the same price for fewer steps
+    centre = replace(made, n_steps=6, noise=noise, step_size=0.01)
+    paces = 2 * np.arange(1, centre.n_steps + 1) / (centre.n_steps + 1)
+
+    def path(records, rng):
+        taken = strides(problem_of(records, "smoothed_hinge"), centre, rng)
+        return np.array([[one.gradient[0], one.at[0]] for one in taken])
+
+    def score(paths):
+        off = []
+        for records in (ONE, OPPOSITE):
+            at = paths[:, :, 1].reshape(1, -1)
+            slope = problem_of(records, "smoothed_hinge").value_and_gradient(at)[1]
+            off.append(paths[:, :, 0] - slope.reshape(paths.shape[:2]))
+        return ((off[0] ** 2 - off[1] ** 2) * paces).sum(axis=1)
+
+    def mechanism(records, rng, size):
+        return np.array([path(records, rng) for _ in range(size)])
+
+    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=6000)
+
+
 def _hessian(mu=2.0):
     """Rows at a right angle, which move the Hessian as far as any can."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "loss": "squared"}
@@ -323,7 +349,13 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
             GridWalkSampler(accuracy=1.0, n_chains=4000), n_runs=4000, bold=ETA / 6
         )
     },
-    "ellipsoid": {"whole": _ellipsoid, "descent": _descent, "hessian": _hessian, "output": _output},
+    "ellipsoid": {
+        "whole": _ellipsoid,
+        "descent": _descent,
+        "acceleration": _acceleration,
+        "hessian": _hessian,
+        "output": _output,
+    },
     "ellipsoid_exact": {"whole": _two_stages, "second stage": _second_stage},
     "iterated": {"": lambda: _one_model(IteratedSampler(8.0, n_stages=2), ridge=1.0)},
     "output_perturbation": {"": lambda: _one_model(OutputPerturbationSampler(8.0), ridge=1.0)},

@@ -52,7 +52,7 @@ def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
     assert replace(found, claim=case.bold).broken, str(found)
 
 
-@pytest.mark.parametrize("kind", ["descent", "hessian"])
+@pytest.mark.parametrize("kind", ["descent", "acceleration", "hessian"])
 def test_an_ellipsoids_price_is_not_far_from_what_it_shows(kind):
     case = CASES["ellipsoid"][kind]()
     assert audited(case).mu > 0.85 * case.claim.mu
