@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
@@ -15,6 +15,7 @@ from rashomon_explorer.samplers.rejection.envelope import Envelope
 from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.target import GibbsTarget
 
+_TOGETHER = 16  # steps of a chain between two places where all wait for each other
 _ROUNDING = 1e-14  # length of a chord, in the units of its direction
 
 
@@ -74,12 +75,12 @@ class HitAndRunSampler:
         burn_in = 20 * p if self.burn_in is None else self.burn_in
         thin = max(1, 2 * p if self.thin is None else self.thin)
         walk = _Walk(target, self.n_chains)
-        for step in range(burn_in):
-            evaluated = walk.step(rng)
-            if step % 8 == 0:
-                yield Batch(np.empty((p, 0)), np.empty(0), evaluated)
+        for start in range(0, burn_in, _TOGETHER):
+            evaluated = walk.move(min(_TOGETHER, burn_in - start), rng)
+            yield Batch(np.empty((p, 0)), np.empty(0), evaluated)
         while True:
-            evaluated = sum(walk.step(rng) for _ in range(thin))
+            strides = [min(_TOGETHER, thin - start) for start in range(0, thin, _TOGETHER)]
+            evaluated = sum(walk.move(steps, rng) for steps in strides)
             yield Batch(walk.theta.copy(), walk.losses.copy(), evaluated)
 
 
@@ -96,38 +97,58 @@ class _Walk:
         self.theta = np.repeat(minimum.theta[:, None], n_chains, axis=1)
         self.losses = np.full(n_chains, minimum.value)
 
-    def step(self, rng: np.random.Generator) -> int:
-        """Move every chain once; returns how many losses were evaluated."""
-        direction = rng.standard_normal(self._u.shape)
-        direction /= np.linalg.norm(direction, axis=0)
-        move = self._envelope.step(direction, self._envelope.least_pad)
-        low, high = self._chord(direction, move)
-        waiting = np.arange(self._u.shape[1])
+    def move(self, steps: int, rng: np.random.Generator) -> int:
+        """Move every chain so many steps; returns how many losses were evaluated.
+
+        A chain that has moved begins its next step beside others that still look for a point of
+        theirs: none waits for the slowest of all until its own steps are done.
+        """
+        directions, moves = self._directions(steps, rng)
+        n_chains = self._u.shape[1]
+        done, low, high = np.zeros(n_chains, dtype=int), np.empty(n_chains), np.empty(n_chains)
+        going = starting = np.arange(n_chains)
         evaluated = 0
-        while len(waiting):
-            t = low[waiting] + rng.random(len(waiting)) * (high - low)[waiting]
-            theta = self.theta[:, waiting] + t * move[:, waiting]
+        while len(going):
+            if len(starting):
+                at = done[starting], slice(None), starting
+                chord = self._chord(starting, directions[at].T, moves[at].T)
+                low[starting], high[starting] = chord
+            wide = high[going] - low[going]
+            t = low[going] + rng.random(len(going)) * wide
+            theta = self.theta[:, going] + t * moves[done[going], :, going].T
             losses = self._target.problem.value(theta)
-            evaluated += len(waiting)
-            # A chord of rounding size has nowhere to go: its chain stays.
-            stuck = (high - low)[waiting] < _ROUNDING
+            evaluated += len(going)
             inside = self._target.problem.domain.contains(theta) & (losses <= self._level)
-            moved = waiting[inside]
-            self.theta[:, moved] = theta[:, inside]
-            self.losses[moved] = losses[inside]
-            self._u[:, moved] += t[inside] * direction[:, moved]
+            moved = going[inside]
+            self.theta[:, moved], self.losses[moved] = theta[:, inside], losses[inside]
+            self._u[:, moved] += t[inside] * directions[done[moved], :, moved].T
             # Shrink the chord to the side of the chain's place, which is t = 0.
-            low[waiting] = np.where(t < 0, t, low[waiting])
-            high[waiting] = np.where(t < 0, high[waiting], t)
-            waiting = waiting[~inside & ~stuck]
+            low[going] = np.where(t < 0, t, low[going])
+            high[going] = np.where(t < 0, high[going], t)
+            # A chord of rounding size has nowhere to go: its chain stays.
+            ended = going[inside | (wide < _ROUNDING)]
+            done[ended] += 1
+            starting, going = ended[done[ended] < steps], going[done[going] < steps]
             pause()  # or a dashboard's event loop starves
         return evaluated
 
-    def _chord(self, direction: FloatArray, move: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw uniform directions (steps, p, n_chains) in the whitened space, and their moves."""
+        p, n_chains = self._u.shape
+        drawn = rng.standard_normal((p, steps * n_chains))
+        drawn /= np.linalg.norm(drawn, axis=0)
+        moves = self._envelope.step(drawn, self._envelope.least_pad)
+        first, second = (a.reshape(p, steps, n_chains).transpose(1, 0, 2) for a in (drawn, moves))
+        return first, second
+
+    def _chord(
+        self, chains: IntArray, direction: FloatArray, move: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Interval of t inside both the outer ellipsoid and the ball of models."""
-        along = np.einsum("ij,ij->j", self._u, direction)
-        rest = self._outer**2 - np.einsum("ij,ij->j", self._u, self._u)
+        u = self._u[:, chains]
+        along = np.einsum("ij,ij->j", u, direction)
+        rest = self._outer**2 - np.einsum("ij,ij->j", u, u)
         root = np.sqrt(np.maximum(along**2 + rest, 0.0))
-        low, high = self._target.problem.domain.chord(self.theta, move)
+        low, high = self._target.problem.domain.chord(self.theta[:, chains], move)
         low = np.minimum(np.maximum(-along - root, low), 0.0)
         return low, np.maximum(np.minimum(-along + root, high), 0.0)
