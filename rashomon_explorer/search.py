@@ -29,5 +29,7 @@ def bisect(
         if abs(good - bad) <= width:
             break
         middle = (good + bad) / 2
+        if middle in (good, bad):  # no number lies between them
+            break
         good, bad = (middle, bad) if holds(middle) else (good, middle)
     return good

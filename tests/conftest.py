@@ -122,6 +122,13 @@ def start_dashboard() -> Iterator[Callable[..., RunningDashboard]]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
+    """Look for doctests in the package alone: tests have none."""
+    found = yield
+    return [one for one in found if type(one).__name__ != "DoctestModule"]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:

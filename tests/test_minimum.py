@@ -136,18 +136,34 @@ def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
         assert found.value - found.gap <= problem.minimum.value + 1e-12
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("domain", DOMAINS)
-@given(
+ANY = given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 30),
     radius=st.floats(0.1, 20),
     ridge=st.sampled_from([0.0, 1e-6, 0.2]),
 )
-@settings(max_examples=6)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("domain", DOMAINS)
+@ANY
+@settings(max_examples=3)
 def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(
     loss, domain, seed, n, radius, ridge
 ):
+    no_model_lies_below(loss, domain, seed, n, radius, ridge)
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("domain", DOMAINS)
+@ANY
+@settings(max_examples=30)
+def test_nor_of_ten_times_as_many_problems(loss, domain, seed, n, radius, ridge):
+    no_model_lies_below(loss, domain, seed, n, radius, ridge)
+
+
+def no_model_lies_below(loss, domain, seed, n, radius, ridge):
     problem = make_problem(loss, domain, seed=seed, n=n, radius=radius, ridge=ridge)
     rng = np.random.default_rng(seed)
     minimum = problem.minimum

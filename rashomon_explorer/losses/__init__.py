@@ -1,6 +1,7 @@
 """Losses of linear models: one file each, found by name in ``LOSSES``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,6 +68,11 @@ def loss_of_zeros(loss: Loss) -> float:
     >>> round(loss_of_zeros(get_loss("logistic")), 4), loss_of_zeros(get_loss("squared"))
     (0.6931, 0.5)
     """
+    return _of_zeros(loss) if isinstance(loss, Hashable) else _of_zeros.__wrapped__(loss)
+
+
+@lru_cache(maxsize=64)  # every plan asks
+def _of_zeros(loss: Loss) -> float:
     nothing, row = np.zeros((loss.outputs, 1)), np.ones((1, 1))
     targets = loss.labels if loss.labels is not None else (-_FAR, _FAR)
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)

@@ -1,6 +1,7 @@
 """From Gaussian DP to (ε, δ)-DP and back, exactly."""
 
 import math
+from functools import lru_cache
 
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
@@ -75,6 +76,11 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
+    return _mu(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+def _mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gdp_delta(high, epsilon) <= delta:
         high *= 2

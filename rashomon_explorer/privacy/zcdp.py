@@ -1,6 +1,7 @@
 """From zero-concentrated DP to (ε, δ)-DP and back."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,11 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
+    return _rho(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+def _rho(epsilon: float, delta: float) -> float:
     high = 1.0
     while zcdp_epsilon(high, delta) <= epsilon:
         high *= 2

@@ -20,7 +20,7 @@ def small_problem(p, loss="logistic", radius=2.0, n=60, seed=0, scale=1.0, ridge
     return Problem(X, y, loss=loss, radius=radius, intercept=False, ridge=ridge)
 
 
-def polar_grid(target, points=(60, 250)):
+def polar_grid(target, points=(60, 150)):
     """A point of each cell of the disc that matters, and its probability (p = 2).
 
     Points are anywhere in their cells: middles would lie in rows, with jumps between them. A first

@@ -61,7 +61,7 @@ def cells(target):
     rng = np.random.default_rng(1)
     domain = target.problem.domain
     high, low = domain.support(np.eye(2)), -domain.support(-np.eye(2))
-    for points in (100, 300):
+    for points in (100, 180):
         width = (high - low) / points
         corners = np.indices((points, points)).reshape(2, -1)
         theta = low[:, None] + (corners + rng.random(corners.shape)) * width[:, None]
@@ -188,7 +188,7 @@ DOMAINS = {
 }
 
 
-@given(
+ANY = given(
     seed=st.integers(0, 2**32 - 1),
     loss=st.sampled_from(["logistic", "squared", SoftmaxLoss(2), "smoothed_hinge"]),
     name=st.sampled_from(sorted(DOMAINS)),
@@ -197,8 +197,24 @@ DOMAINS = {
     beta=st.floats(0.01, 1e4),
     scale=st.floats(0.0, 8.0),
 )
-@settings(max_examples=80, deadline=None)
+
+
+@pytest.mark.law
+@ANY
+@settings(max_examples=300, deadline=None)
+def test_envelope_and_faces_of_ten_times_as_many_problems_do(
+    seed, loss, name, p, size, beta, scale
+):
+    stays_below(seed, loss, name, p, size, beta, scale)
+
+
+@ANY
+@settings(max_examples=30, deadline=None)
 def test_envelope_and_faces_stay_below_the_loss(seed, loss, name, p, size, beta, scale):
+    stays_below(seed, loss, name, p, size, beta, scale)
+
+
+def stays_below(seed, loss, name, p, size, beta, scale):
     rng = np.random.default_rng(seed)
     domain = DOMAINS[name](p, size)
     wide = domain.domain if isinstance(domain, Neighbourhood) else domain

@@ -26,6 +26,7 @@ class CloudCard(FigureCard):
     selectable = True
 
     def __init__(self, session: Session) -> None:
+        self._offering = False
         super().__init__(session)
         picks(self)
 
@@ -34,17 +35,25 @@ class CloudCard(FigureCard):
         self._x = ipywidgets.Dropdown(description="across", options=[], disabled=True)
         self._y = ipywidgets.Dropdown(description="up", options=[], disabled=True)
         for picker in (self._x, self._y):
-            picker.observe(lambda _: self.changed(), "value")
+            picker.observe(self._moved, "value")
         return [self._x, self._y]
+
+    def _moved(self, _: object) -> None:
+        if not self._offering:  # what is offered is about to be drawn
+            self.changed()
 
     def _offer(self, names: tuple[str, ...]) -> None:
         if tuple(self._x.options) == names:
             return
         axes = default_axes(self.state.rashomon_set) if names else (None, None)
-        for picker, name in zip((self._x, self._y), axes, strict=True):
-            picker.options = names
-            picker.value = name
-            picker.disabled = not names
+        self._offering = True
+        try:
+            for picker, name in zip((self._x, self._y), axes, strict=True):
+                picker.options = names
+                picker.value = name
+                picker.disabled = not names
+        finally:
+            self._offering = False
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""

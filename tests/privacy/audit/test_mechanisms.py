@@ -1,6 +1,7 @@
 """Monte Carlo audits of the code of every sampler, and of any that is added."""
 
 from dataclasses import is_dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,26 +44,32 @@ def audited(case: Case, **changes):
     )
 
 
+@cache  # two tests look at the same audit
+def found_of(name: str, kind: str):
+    """Case, and what its audit finds."""
+    case = CASES[name][kind]()
+    return case, audited(case)
+
+
 @pytest.mark.parametrize(("name", "kind"), EVERY)
 def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
     """The bolder claim is the negative control: a sensitivity of a half or less."""
-    case = CASES[name][kind]()
-    found = audited(case)
+    case, found = found_of(name, kind)
     assert not found.broken, str(found)
     assert replace(found, claim=case.bold).broken, str(found)
 
 
 @pytest.mark.parametrize("kind", ["descent", "acceleration", "hessian"])
 def test_an_ellipsoids_price_is_not_far_from_what_it_shows(kind):
-    case = CASES["ellipsoid"][kind]()
-    assert audited(case).mu > 0.85 * case.claim.mu
+    case, found = found_of("ellipsoid", kind)
+    assert found.mu > 0.85 * case.claim.mu
 
 
 @pytest.mark.parametrize("kind", ["no threshold", "hard", "gaussian", "batches", "network"])
 def test_a_paths_price_is_not_far_from_what_it_shows(kind):
     """The score is the likelihood ratio, and the records do what the sensitivity allows for."""
-    case = CASES["langevin"][kind]()
-    assert audited(case).mu > 0.85 * case.claim.mu
+    case, found = found_of("langevin", kind)
+    assert found.mu > 0.85 * case.claim.mu
 
 
 def named_samplers():
