@@ -1,4 +1,4 @@
-"""Measure, and write ``results/samplers.json``, ``utility.json`` or ``tuning.json``, and tables."""
+"""Measure, write ``results/samplers.json`` or that of another name, and print tables."""
 
 import argparse
 import json
@@ -11,6 +11,7 @@ from benchmarks import (
     exact,
     langevin,
     measures,
+    one_model,
     peers,
     ranges,
     scaling,
@@ -28,12 +29,20 @@ def main() -> None:
     """Run what is asked for once, on this machine, one measurement after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=("samplers", "utility", "tuning"), default="samplers"
+        "what",
+        nargs="?",
+        choices=("samplers", "utility", "tuning", "one_model"),
+        default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
     options = parser.parse_args()
+    if options.what == "one_model":
+        measured = one_model.measure(options.splits)
+        one_model.write(measured)
+        print(*one_model.lines(measured), sep="\n")
+        return
     if options.what == "utility":
         measured = utility.measure(options.splits, tuple(options.tables))
         utility.write(measured)

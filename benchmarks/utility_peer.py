@@ -25,18 +25,21 @@ def main() -> None:
         rows, targets = given["rows"], given["targets"]
         jobs = [(e, split) for e in given["epsilons"] for split in given["splits"]]
         classes = int(given["classes"])
+        norm = float(given["norm"]) if "norm" in given else 1.0
     made = [
-        _timed(rows[split], targets[split], float(e), classes, seed)
+        _timed(rows[split], targets[split], float(e), classes, seed, norm)
         for seed, (e, split) in enumerate(jobs)
     ]
     np.savez(options.found, models=[m for m, _ in made], seconds=[s for _, s in made])
 
 
-def _timed(rows: Any, targets: Any, epsilon: float, classes: int, seed: int) -> tuple[Any, float]:
+def _timed(
+    rows: Any, targets: Any, epsilon: float, classes: int, seed: int, norm: float
+) -> tuple[Any, float]:
     start = time.perf_counter()
     if classes:
         fitted = LogisticRegression(
-            epsilon=epsilon, data_norm=1.0, max_iter=2_000, random_state=seed
+            epsilon=epsilon, data_norm=norm, max_iter=2_000, random_state=seed
         )
     else:
         bounds = (-np.ones(rows.shape[1]), np.ones(rows.shape[1]))

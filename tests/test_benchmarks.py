@@ -17,6 +17,7 @@ from benchmarks import (
     langevin,
     measures,
     objective_perturbation,
+    one_model,
     peers,
     ranges,
     scaling,
@@ -317,3 +318,14 @@ def test_tuning_is_measured_exactly_and_dearer_draws_are_nearer_the_best():
         assert dear["drawn"] <= dear["promised"]
     assert all(0 <= entry["ridge_cv"] <= entry["worst"] for entry in entries)
     assert len(tuning.lines({"tables": entries})) == len(entries)
+
+
+def test_one_model_is_measured_by_every_way_that_applies(tmp_path: Path) -> None:
+    found = one_model.measure(splits=1, methods=("auto", "langevin_average"))
+    ways = {(way["way"], way["delta"]) for way in found["ways"]}
+    assert {("auto", 1e-5), ("langevin_average", 1e-5), ("auto", 0.0)} <= ways
+    assert ("langevin_average", 0.0) not in ways
+    assert all(way["excess"] < way["promised"] for way in found["ways"] if way.get("promised"))
+    one_model.write(found, tmp_path / "found.json")
+    assert json.loads((tmp_path / "found.json").read_text())["ways"] == found["ways"]
+    assert len(list(one_model.lines(found))) == len(found["ways"])
