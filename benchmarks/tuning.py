@@ -6,6 +6,7 @@ validation loss with it. A split is a rotation of the rows, of which every third
 
 import json
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.tuning import (
     MARGINS,
+    GeneralisedTarget,
     InnerProblem,
     OuterLoss,
     PenaltyBox,
@@ -27,13 +29,15 @@ from rashomon_explorer.tuning import (
     PenaltyTarget,
     TuningPlan,
     column_groups,
+    pair_sensitivity,
     validation_rows,
 )
+from rashomon_explorer.tuning.tuning_plan import MECHANISMS
 
 RESULTS = Path(__file__).parent / "results" / "tuning.json"
 BUDGETS = (0.1, 1.0, 10.0)
 TABLES = ("diabetes", "lending", "adult")
-BOUNDS = {"strong": (0.1, 10.0), "usual": (0.01, 1.0)}
+BOUNDS = {"strong": (0.1, 10.0), "usual": (0.01, 1.0), "wide": (0.001, 10.0)}
 _SHARE = 1 / 3
 
 
@@ -72,24 +76,15 @@ def measure_table(
         "ridge_cv": _ridge_cv(landscapes, points, found) if kind == "ridge" else None,
     }
     return [
-        {**shared, **_bought(_plan(kind, len(targets), bounds, epsilon), landscapes, found)}
-        for epsilon in BUDGETS
+        {**shared, **_bought(_plan(kind, len(targets), bounds, *asked), landscapes, found)}
+        for asked in product(BUDGETS, MECHANISMS)
     ]
 
 
 def lines(measured: dict[str, Any]) -> list[str]:
     """Rows of a table for the page."""
-    names = (
-        "table",
-        "bounds",
-        "least",
-        "epsilon",
-        "promised",
-        "drawn",
-        "uniform",
-        "ridge_cv",
-        "share",
-    )
+    names = ("table", "bounds", "least", "uniform", "ridge_cv", "mechanism", "epsilon")
+    names += ("promised", "drawn", "share")
     return [
         " | ".join(f"{entry[name]:.3g}" if isinstance(entry[name], float) else f"{entry[name]}"
                    for name in names)
@@ -108,11 +103,12 @@ def _bought(
     drawn = []
     for landscape, values in zip(landscapes, found, strict=True):
         excess = values - values.min()
-        law = np.exp(-PenaltyTarget(landscape, planned.beta).energy(excess))
+        law = np.exp(-_target(landscape, planned).energy(excess))
         drawn.append(law @ excess / law.sum())
     blind = _mean([values.mean() - values.min() for values in found])
     return {
         "epsilon": planned.epsilon,
+        "mechanism": planned.mechanism,
         "beta": round(planned.beta, 3),
         "promised": planned.excess_bound,
         "drawn": _mean(drawn),
@@ -121,10 +117,19 @@ def _bought(
     }
 
 
-def _plan(kind: str, n: int, bounds: tuple[float, float], epsilon: float) -> TuningPlan:
-    search = DPBilevelSearch(
-        kind, bounds=bounds, epsilon=epsilon, delta=0.0, refit=None, val_fraction=_SHARE
-    )
+def _target(landscape: PenaltyLandscape, planned: TuningPlan) -> PenaltyTarget | GeneralisedTarget:
+    known = planned.constants
+    if planned.mechanism == "exponential":
+        return PenaltyTarget(landscape, planned.beta)
+    pairs = pair_sensitivity(known, np.geomspace(known.low, known.high, planned.n_points))
+    return GeneralisedTarget(landscape, planned.eta, pairs)
+
+
+def _plan(
+    kind: str, n: int, bounds: tuple[float, float], epsilon: float, mechanism: str
+) -> TuningPlan:
+    options = {"refit": None, "val_fraction": _SHARE, "mechanism": mechanism}
+    search = DPBilevelSearch(kind, bounds=bounds, epsilon=epsilon, delta=0.0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakGuaranteeWarning)
         return search.plan(n, 1)

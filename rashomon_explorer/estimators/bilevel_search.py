@@ -31,12 +31,14 @@ from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.tuning import (
     MARGINS,
+    GeneralisedTarget,
     InnerProblem,
     OuterLoss,
     PenaltyLandscape,
     PenaltySet,
     PenaltyTarget,
     TuningPlan,
+    pair_sensitivity,
     validation_rows,
 )
 from rashomon_explorer.tuning.tuning_plan import as_parameters, warn_if_nearly_uniform
@@ -58,7 +60,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     estimator : {"ridge", "logistic"}, default="ridge"
         Half squared error of targets that are mapped from ``target_bounds`` onto [−1, 1], or
         logistic loss of two classes; the mean over rows, and ½Σλ_jθ_j². The intercept has the
-        lowest penalty.
+        lowest of the penalties that are chosen.
     penalty : {"scalar", "group", "feature"}, default="scalar"
         One penalty, one for each of ``groups``, or one for each column; at most three.
     groups : list of lists of int, default=None
@@ -80,8 +82,10 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         Draws of the penalties.
     psi : float, default=0.0
         Rashomon threshold: penalties within ψ of the least validation loss are equally likely.
-    mechanism : {"auto", "exponential"}, default="auto"
-        The exponential mechanism on the grid, which is drawn from exactly.
+    mechanism : {"auto", "exponential", "generalised"}, default="auto"
+        Both are drawn from exactly on the grid. ``"generalised"`` counts for every two penalties
+        what a record can do to their comparison, which is far less for high ones; it promises half
+        as much where the lowest are best. ``plan_.why`` says what was taken, and why.
     refit : {"dp", None}, default="dp"
         Whether a model is drawn too, by the way of the planner that promises most. Without one
         there is nothing to predict by.
@@ -246,7 +250,8 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         if table.may_be_long:
             warn_if_shortened(shortened, self.row_norm)
         rng = self._generator()
-        landscape = self._landscape(add_intercept(rows), targets, planned)
+        whole = add_intercept(rows)
+        landscape = self._landscape(whole, targets, planned)
         drawn = PenaltySet(
             _points(landscape, planned, rng).T,
             self._names(table.feature_names),
@@ -261,9 +266,9 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             "guarantee_": guarantee,
         }
         if planned.refit is not None:
-            columns = landscape.box.groups[:-1]
-            penalties = best[np.array(columns)]
-            model = refitted(planned.refit, rows, targets, penalties, self.row_norm, rng)
+            every = np.append(best, best.min())[np.array(landscape.box.groups)]
+            longest = planned.constants.row_bound
+            model = refitted(planned.refit, whole, targets, every, longest, rng)
             fitted |= self._labels_and_bounds()._mean_model(model[None, :])
         return fitted
 
@@ -290,10 +295,21 @@ def _points(
 ) -> FloatArray:
     """Drawn penalties (d, n_draws): exact draws from the grid."""
     sampler = FiniteGridSampler(spacing=planned.spacing)
-    target = PenaltyTarget(landscape, planned.beta, planned.psi)
+    target = _target(landscape, planned, sampler)
     drawn = np.empty((landscape.p, 0))
     for batch in sampler.batches(target, rng):
         drawn = np.hstack([drawn, batch.theta])
         if drawn.shape[1] >= planned.n_draws:
             return landscape.box.group_penalties(drawn[:, : planned.n_draws])
     raise AssertionError("a sampler's batches never end")
+
+
+def _target(
+    landscape: PenaltyLandscape, planned: TuningPlan, sampler: FiniteGridSampler
+) -> PenaltyTarget | GeneralisedTarget:
+    if planned.mechanism == "exponential":
+        return PenaltyTarget(landscape, planned.beta, planned.psi)
+    points = sampler.points(landscape.p, landscape.domain)
+    lowest = landscape.box.penalties(points).min(axis=0)
+    pairs = pair_sensitivity(planned.constants, lowest)
+    return GeneralisedTarget(landscape, planned.eta, pairs, planned.psi)

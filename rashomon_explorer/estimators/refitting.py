@@ -54,9 +54,9 @@ def refitted(
     row_norm: float,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw a model (p,) of features (n, p − 1) and an intercept with penalties (p − 1,).
+    """Draw a model (p,) of whole rows (n, p), a constant column included, with penalties (p,).
 
-    Reads the rows, which its plan pays for.
+    Reads the rows, which its plan pays for; ``row_norm`` is that of whole rows.
     """
     assert planned.radius is not None  # every mechanism says for which ball it planned
     shrunk = np.sqrt(planned.ridge / penalties)
@@ -67,8 +67,9 @@ def refitted(
         radius=planned.radius,
         row_norm=row_norm,
         ridge=planned.ridge,
+        intercept=False,
     )
     spread = problem.L * 2 * planned.radius
     sampler = SAMPLERS[planned.sampler].for_plan(planned, spread=spread)
     drawn = collect(sampler, GibbsTarget.of(problem, planned), 1, rng).coef[0]
-    return np.append(drawn[:-1] * shrunk, drawn[-1])
+    return np.asarray(drawn * shrunk)

@@ -26,7 +26,7 @@ from rashomon_explorer.tuning import (
     plan_tuning,
     validation_rows,
 )
-from rashomon_explorer.tuning.tuning_plan import warn_if_nearly_uniform
+from rashomon_explorer.tuning.tuning_plan import MECHANISMS, warn_if_nearly_uniform
 
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
@@ -46,7 +46,7 @@ class SearchParameters(BaseEstimator):
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "psi": [Interval(Real, 0, None, closed="left")],
-        "mechanism": [StrOptions({"auto", "exponential"})],
+        "mechanism": [StrOptions({"auto", *MECHANISMS})],
         "refit": [StrOptions({"dp"}), None],
         "refit_share": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
@@ -198,6 +198,7 @@ class SearchParameters(BaseEstimator):
             n_draws=self.n_draws,
             psi=self.psi,
             spacing=self.spacing,
+            mechanism=self.mechanism,
             refit=refit,
             ledger=paid,
         )

@@ -5,16 +5,18 @@ from rashomon_explorer.tuning.inner import InnerProblem, Solved
 from rashomon_explorer.tuning.landscape import PenaltyLandscape, PenaltyTarget
 from rashomon_explorer.tuning.margins import MARGINS
 from rashomon_explorer.tuning.outer import OuterLoss
-from rashomon_explorer.tuning.penalties import FIXED, PenaltyBox, column_groups
+from rashomon_explorer.tuning.pairwise import GeneralisedTarget, pair_sensitivity
+from rashomon_explorer.tuning.penalties import LOWEST, PenaltyBox, column_groups
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
 from rashomon_explorer.tuning.penalty_set import PenaltySet
 from rashomon_explorer.tuning.split import validation_rows
 from rashomon_explorer.tuning.tuning_plan import TuningPlan, plan_tuning
 
 __all__ = [
-    "FIXED",
+    "LOWEST",
     "MARGINS",
     "BilevelConstants",
+    "GeneralisedTarget",
     "InnerProblem",
     "OuterLoss",
     "PenaltyBox",
@@ -25,6 +27,7 @@ __all__ = [
     "Solved",
     "TuningPlan",
     "column_groups",
+    "pair_sensitivity",
     "plan_tuning",
     "validation_rows",
 ]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray, IntArray, Mask
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.validation import check_positive
 
-FIXED = -1
-"""Group of a column whose penalty is not chosen: it has the lowest that is allowed."""
+LOWEST = -1
+"""Group of a column that has the lowest of the chosen penalties, such as the intercept's."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class PenaltyBox:
     Parameters
     ----------
     groups : tuple of int
-        For each column the number of its group from 0, or :data:`FIXED` for one that is always
-        penalised by ``low``, such as the intercept's.
+        For each column the number of its group from 0, or :data:`LOWEST` for one that
+        has the lowest penalty of all groups.
     low, high : float
         The lowest and the highest penalty, 0 < low < high. Public: the price rests on ``low``.
 
@@ -53,9 +53,9 @@ class PenaltyBox:
 
     Examples
     --------
-    >>> box = PenaltyBox((0, 0, FIXED), low=0.01, high=1.0)
-    >>> box.d, box.penalties(np.array([[0.0]])).ravel().round(3).tolist()
-    (1, [0.1, 0.1, 0.01])
+    >>> box = PenaltyBox((0, 1, LOWEST), low=0.01, high=1.0)
+    >>> box.d, box.penalties(np.array([[0.0], [2.0]])).ravel().round(3).tolist()
+    (2, [0.1, 0.739, 0.1])
     """
 
     groups: tuple[int, ...]
@@ -69,11 +69,11 @@ class PenaltyBox:
             raise ValueError(
                 f"bounds must be (low, high) with low < high, got ({self.low}, {self.high})"
             )
-        used = {group for group in self.groups if group != FIXED}
+        used = {group for group in self.groups if group != LOWEST}
         if used != set(range(len(used))) or not used:
             raise ValueError(
-                f"groups must be 0, 1, … with a column in each, or {FIXED} for a fixed penalty, "
-                f"got {self.groups!r}"
+                f"groups must be 0, 1, … with a column in each, or {LOWEST} for the lowest of "
+                f"them, got {self.groups!r}"
             )
 
     @property
@@ -96,11 +96,6 @@ class PenaltyBox:
         """The cube of x."""
         return Cube(self.half_width)
 
-    @property
-    def chosen(self) -> IntArray:
-        """Places of the columns whose penalty is chosen."""
-        return np.flatnonzero(np.array(self.groups) != FIXED)
-
     def group_penalties(self, x: FloatArray) -> FloatArray:
         """Penalty (d, K) of each group at columns of ``x`` (d, K), kept in the bounds."""
         middle = math.sqrt(self.low * self.high)
@@ -108,13 +103,20 @@ class PenaltyBox:
 
     def penalties(self, x: FloatArray) -> FloatArray:
         """Penalty (p, K) of each column of the rows at columns of ``x`` (d, K)."""
-        every = np.vstack([self.group_penalties(x), np.full((1, x.shape[1]), self.low)])
+        chosen = self.group_penalties(x)
+        every = np.vstack([chosen, chosen.min(axis=0, keepdims=True)])
         return np.asarray(every[np.array(self.groups)])
 
     def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
-        """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column."""
+        """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column.
+
+        Columns with the lowest penalty follow the first group that has it.
+        """
+        own = np.array(self.groups)
+        chosen = own != LOWEST
+        follows = own[chosen][int(penalties[chosen].argmin())]
         spread = np.zeros((self.p, self.d))
-        spread[self.chosen, np.array(self.groups)[self.chosen]] = (penalties * y)[self.chosen]
+        spread[np.arange(self.p), np.where(chosen, own, follows)] = penalties * y
         return spread
 
 
@@ -149,7 +151,7 @@ def column_groups(
             f"of each group, got penalty={penalty!r} and groups={groups!r}"
         )
     if groups is None:
-        return (*(range(n_features) if penalty == "feature" else [0] * n_features), FIXED)
+        return (*(range(n_features) if penalty == "feature" else [0] * n_features), LOWEST)
     places = sorted(place for group in groups for place in group)
     if places != list(range(n_features)) or not all(len(group) for group in groups):
         raise ValueError(
@@ -157,4 +159,4 @@ def column_groups(
             f"{groups!r}"
         )
     of = {place: number for number, group in enumerate(groups) for place in group}
-    return (*(of[place] for place in range(n_features)), FIXED)
+    return (*(of[place] for place in range(n_features)), LOWEST)

@@ -121,7 +121,7 @@ class PenaltyConstants(Shown):
     @property
     def training_range(self) -> float:
         """Range of Φ_Z − Φ_Z' when a training record is replaced."""
-        moves = 2 * self._pulled * self.moved
+        moves = 2 * self.pulled * self.moved
         return min(moves, widest(self.loss, self.seen_reach))
 
     @property
@@ -145,8 +145,8 @@ class PenaltyConstants(Shown):
         self._check_smooth()
         one_row = self._bend / self.n_train
         root = math.sqrt(self.loss.pull)
-        by_hessian = root * self._pulled * (one_row + self._twist * self.moved)
-        return self.moved * self._pulled + by_hessian + root * self._bend * self.moved
+        by_hessian = root * self.pulled * (one_row + self._twist * self.moved)
+        return self.moved * self.pulled + by_hessian + root * self._bend * self.moved
 
     @property
     def gradient_sensitivity(self) -> float:
@@ -158,17 +158,17 @@ class PenaltyConstants(Shown):
         """C: what a unit of ‖Λ^½(y − y*)‖ does to the hypergradient."""
         self._check_smooth()
         root = math.sqrt(self.loss.pull)
-        return self._pulled * (1 + root * self._twist) + root * self._bend
+        return self.pulled * (1 + root * self._twist) + root * self._bend
 
     @property
     def tolerance(self) -> float:
-        """Inner error that makes Φ right to a forty-thousandth of s; public."""
-        return 1e-4 * self.range / (4 * self._pulled)
+        """Inner error that makes Φ right to s/400,000; public."""
+        return 1e-5 * self.range / (4 * self.pulled)
 
     @property
     def priced_range(self) -> float:
         """What a draw is charged for: s + 4·τ, where |Φ̃ − Φ| ≤ τ is what the inner errors do."""
-        return self.range + 4 * self._pulled * self.tolerance
+        return self.range + 4 * self.pulled * self.tolerance
 
     def general(self) -> BilevelConstants:
         """Pose the same problem to the general formulas, for records that are on both sides.
@@ -196,7 +196,7 @@ class PenaltyConstants(Shown):
         )
 
     @property
-    def _pulled(self) -> float:
+    def pulled(self) -> float:
         """v: ‖Λ^(−½)∇F‖."""
         return self.outer_slope / math.sqrt(self.low)
 

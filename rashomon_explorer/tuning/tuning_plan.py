@@ -5,6 +5,8 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.planning import Plan, affordable_eta
 from rashomon_explorer.planning.pricing import price
@@ -14,6 +16,7 @@ from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 from rashomon_explorer.search import bisect
 from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.tuning.pairwise import pair_sensitivity
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
 from rashomon_explorer.users_line import users_line
 from rashomon_explorer.validation import check_count, check_delta, check_nonnegative, check_positive
@@ -21,8 +24,14 @@ from rashomon_explorer.validation import check_count, check_delta, check_nonnega
 MOST_PENALTIES = 3
 """Penalties for which the grid is drawn from exactly."""
 
+MECHANISMS = ("exponential", "generalised")
+"""Ways to draw from the grid, both exact and pure."""
+
+_MAY_BE = {"exponential": "nearly uniform", "generalised": "no better than a blind pick"}
+_MOST_PAIRED = 2_000
 _STEPS_A_SIDE = {1: 16, 2: 8, 3: 4}
 _MOST_POINTS = 20_000
+_WRITTEN = ("mechanism", "d", "spacing", "psi", "n_draws", "eta", "beta")
 _SURE = 0.9
 _NEAR = 0.1
 
@@ -50,6 +59,9 @@ class TuningPlan(Shown):
         Of everything that is released.
     refit : Plan, optional
         Of the model that is fitted with the chosen penalties.
+    mechanism : {"exponential", "generalised"}, default="exponential"
+    why : str, default=""
+        Why this mechanism was taken, where it was not named.
     """
 
     constants: PenaltyConstants
@@ -62,6 +74,8 @@ class TuningPlan(Shown):
     eta: float
     guarantee: Guarantee
     refit: Plan | None = None
+    mechanism: str = "exponential"
+    why: str = ""
 
     @property
     def n(self) -> int:
@@ -70,8 +84,13 @@ class TuningPlan(Shown):
 
     @property
     def beta(self) -> float:
-        """Inverse temperature k = η/s, s with what inner errors cost."""
-        return self.eta / self.constants.priced_range
+        """Inverse temperature k = η/s, s with what inner errors cost.
+
+        A generalised score is at least (excess − ψ)/s and weighs η/2: what is promised of it is
+        what holds at half the temperature.
+        """
+        exponential = self.mechanism == "exponential"
+        return self.eta / self.constants.priced_range / (1 if exponential else 2)
 
     @property
     def n_points(self) -> int:
@@ -106,8 +125,14 @@ class TuningPlan(Shown):
 
     @property
     def from_uniform(self) -> float:
-        """Total variation distance from a uniform pick, at most: tanh(β·range/4)."""
-        return math.tanh(self.beta * max(self.loss_range - self.psi, 0.0) / 4)
+        """Total variation distance from a uniform pick, at most: tanh(β·range/4).
+
+        Of a generalised score the largest is at most the range over the least Δ.
+        """
+        reach = max(self.loss_range - self.psi, 0.0)
+        if self.mechanism == "exponential":
+            return math.tanh(self.beta * reach / 4)
+        return math.tanh(self.eta / 2 * reach / _least_pair(self.constants) / 4)
 
     @property
     def weakness(self) -> str:
@@ -122,7 +147,8 @@ class TuningPlan(Shown):
         return (
             f"the validation loss of a draw may exceed the least by {rounded_up(self._sure)}, and "
             f"that of a model of zeros is at most {rounded_up(self.constants.zero_loss)}: the draw "
-            "may be nearly uniform"
+            "may be "
+            f"{_MAY_BE[self.mechanism]}"
         )
 
     @property
@@ -154,9 +180,11 @@ class TuningPlan(Shown):
             ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
             ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(_SURE)} of draws"),
             ("price", price_of(self.epsilon, self.delta)),
-            ("law", f"β = {self.beta:,.3g}; s = {known.range:.3g}, from a {dearer} record"),
+            ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {dearer}"),
             ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
+        if self.why:
+            facts.append(("chosen", self.why))
         if self.refit is not None:
             refit = f"excess ≤ {rounded_up(self.refit.excess_bound)}, by {self.refit.certificate}"
             facts.append(("refit", refit))
@@ -172,6 +200,7 @@ def plan_tuning(
     n_draws: int = 1,
     psi: float = 0.0,
     spacing: float | None = None,
+    mechanism: str = "exponential",
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> TuningPlan:
@@ -192,6 +221,10 @@ def plan_tuning(
     spacing : float, optional
         Factor between neighbouring penalties, above 1; by default 16, 8 or 4 steps from the
         middle of the bounds to either end for 1, 2 or 3 penalties.
+    mechanism : {"exponential", "generalised", "auto"}, default="exponential"
+        ``"auto"`` takes the exponential one where it promises half of a model of zeros' loss in
+        nine of ten draws; else the generalised one, where a record moves a comparison of two
+        penalties by less than s/2 on average.
     refit : Plan, optional
         Of the model that is fitted afterwards, priced as a ledger prices.
     ledger : bool, default=False
@@ -226,7 +259,8 @@ def plan_tuning(
         )
     eta, guarantee = _priced(epsilon, delta, n_draws, refit, ledger)
     asked = replace(guarantee, asked=(epsilon, delta))
-    return TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
+    made = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
+    return _with_mechanism(made, mechanism)
 
 
 def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
@@ -237,6 +271,45 @@ def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
     """
     half = math.log(constants.high / constants.low) / 2
     return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
+
+
+def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
+    """Take the mechanism that is asked for, or the better one by public numbers."""
+    if asked not in ("auto", *MECHANISMS):
+        raise ValueError(f"mechanism must be 'auto' or one of {MECHANISMS}, got {asked!r}")
+    few = made.n_points <= _MOST_PAIRED
+    if asked == "generalised" and not few:
+        raise SamplerError(
+            f"the generalised mechanism compares all pairs of at most {_MOST_PAIRED:,} points, and "
+            f"the grid has {made.n_points:,}: use a larger spacing, or mechanism='exponential'"
+        )
+    if asked != "auto":
+        return replace(made, mechanism=asked)
+    promised = rounded_up(made.excess_within(_SURE))
+    if made.excess_within(_SURE) <= made.constants.zero_loss / 2:
+        return replace(
+            made, why=f"an excess of {promised} is promised of the exponential mechanism"
+        )
+    share = _mean_pair(made) / made.constants.priced_range if few else 1.0
+    if share >= 0.5:
+        return replace(made, why="a record moves most comparisons of penalties about as far as any")
+    why = (
+        f"on average a record moves a comparison of two penalties by {share:.2f} of the most, and "
+        f"the exponential mechanism promises {promised} only"
+    )
+    return replace(made, mechanism="generalised", why=why)
+
+
+def _mean_pair(made: TuningPlan) -> float:
+    """Mean of Δ over all two different points of one penalty's grid."""
+    known = made.constants
+    lowest = np.geomspace(known.low, known.high, 33)
+    pairs = pair_sensitivity(known, lowest)
+    return float(pairs[~np.eye(len(pairs), dtype=bool)].mean())
+
+
+def _least_pair(known: PenaltyConstants) -> float:
+    return float(pair_sensitivity(known, np.array([known.high]))[0, 0])
 
 
 def warn_if_nearly_uniform(planned: TuningPlan) -> None:
@@ -310,6 +383,6 @@ def as_parameters(planned: TuningPlan) -> dict[str, Any]:
         "estimator": known.estimator,
         "bounds": [known.low, known.high],
         "margin_bound": known.margin_bound,
-        **{k: getattr(planned, k) for k in ("d", "spacing", "psi", "n_draws", "eta", "beta")},
+        **{k: getattr(planned, k) for k in _WRITTEN},
         "refit": None if planned.refit is None else planned.refit.certificate,
     }

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rashomon_explorer import DPBilevelSearch, Ledger, PublicBoundsScaler, privacy_leaks
+from rashomon_explorer.estimators.bilevel_search import _target
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -22,7 +23,8 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.privacy.audit import discrete
-from rashomon_explorer.tuning import PenaltyTarget, validation_rows
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.tuning import validation_rows
 from tests.estimators.test_order import every_trap, good_X, good_y
 from tests.estimators.traps import LOOKS
 
@@ -117,7 +119,8 @@ def test_the_price_is_never_more_than_was_asked(
     planned = asked.plan(1000, 3)
     assert planned.guarantee.epsilon(delta) <= 0.7 * (1 + 1e-9)
     assert planned.guarantee.epsilon(delta) >= 0.6
-    assert planned.beta == planned.eta / planned.constants.priced_range
+    halves = 2 if planned.mechanism == "generalised" else 1
+    assert planned.beta == planned.eta / planned.constants.priced_range / halves
     if refit is None and n_draws == 1 and delta == 0:
         assert planned.eta == 0.7
 
@@ -170,7 +173,7 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     whole = np.column_stack([X, np.ones(300)])
 
     def fit(side: np.ndarray, penalty: float) -> np.ndarray:
-        Z, scale = whole[side], np.diag([penalty] * 3 + [1e-3])
+        Z, scale = whole[side], np.diag([penalty] * 4)
         return np.linalg.solve(Z.T @ Z / side.sum() + scale, Z.T @ y[side] / side.sum())
 
     grid = np.geomspace(1e-3, 1.0, 33)
@@ -182,6 +185,22 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     assert fitted.best_params_["penalty"] == pytest.approx(best, rel=1e-9)
     every = np.ones(300, dtype=bool)
     np.testing.assert_allclose([*fitted.coef_, fitted.intercept_], fit(every, best), atol=0.02)
+
+
+@quietly
+@pytest.mark.parametrize(
+    ("n", "bounds", "taken", "why"),
+    [
+        (100_000, (0.1, 10.0), "exponential", "is promised of the exponential mechanism"),
+        (5_000, (0.001, 10.0), "generalised", "on average a record moves a comparison"),
+        (40, (0.5, 1.0), "exponential", "about as far as any"),
+    ],
+)
+def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(
+    n: int, bounds: tuple[float, float], taken: str, why: str
+) -> None:
+    planned = search("logistic", bounds=bounds, refit=None).plan(n, 3)
+    assert planned.mechanism == taken and why in planned.why and "chosen" in repr(planned)
 
 
 @quietly
@@ -210,8 +229,9 @@ def test_more_penalties_than_a_grid_takes_are_refused_with_the_reason() -> None:
 
 
 def test_a_draw_that_may_be_uniform_is_said_before_any_row() -> None:
+    named = {"refit": None, "mechanism": "exponential"}
     with pytest.warns(WeakGuaranteeWarning, match="nearly uniform.*times the rows would do"):
-        weak = search(refit=None, epsilon=0.1).plan(300, 3)
+        weak = search(**named, epsilon=0.1).plan(300, 3)
     assert "nearly uniform" in weak.weakness and "but" in repr(weak)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -219,11 +239,13 @@ def test_a_draw_that_may_be_uniform_is_said_before_any_row() -> None:
     assert strong.weakness == "" and strong.excess_within(0.9) < 0.1
 
 
-def test_what_is_said_would_do_does() -> None:
+@pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
+def test_what_is_said_would_do_does(mechanism: str) -> None:
+    named = {"refit": None, "mechanism": mechanism}
     with pytest.warns(WeakGuaranteeWarning):
-        weak = search(refit=None, epsilon=0.1, delta=0.0).plan(300, 3)
+        weak = search(**named, epsilon=0.1, delta=0.0).plan(300, 3)
     times = float(weak.wish.split()[1].replace(",", ""))
-    enough = search(refit=None, epsilon=0.1 * times, delta=0.0).plan(300, 3)
+    enough = search(**named, epsilon=0.1 * times, delta=0.0).plan(300, 3)
     assert enough.weakness == ""
     assert enough.excess_within(0.9) <= enough.constants.zero_loss / 2 * (1 + 1e-9)
 
@@ -241,20 +263,23 @@ def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     planned = asked.plan(*X.shape)
     whole = np.column_stack([X, np.ones(len(X))])
     landscape = asked._landscape(whole, y, planned)
-    points = np.linspace(-1, 1, planned.n_points)[None, :] * landscape.domain.radius
-    values = landscape.value(points)
-    return -PenaltyTarget(landscape, planned.beta, planned.psi).energy(values - values.min())
+    sampler = FiniteGridSampler(spacing=planned.spacing)
+    values = landscape.value(sampler.points(landscape.p, landscape.domain))
+    return -_target(landscape, planned, sampler).energy(values - values.min())
 
 
 @quietly
+@pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
-def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(kind: str) -> None:
+def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
+    kind: str, mechanism: str
+) -> None:
     X, y = rows(8, seed=5)
     X, y = X / np.linalg.norm(X, axis=1)[:, None], np.sign(y)
-    asked = search(kind, epsilon=2.0, delta=0.0, refit=None)
+    asked = search(kind, epsilon=2.0, delta=0.0, refit=None, mechanism=mechanism)
     first = law(asked, X, y)
     for place in range(8):
-        for row in (X[place], -X[place]):
+        for row in (X[place], -X[place])[: 1 + place % 2]:
             moved, flipped = X.copy(), y.copy()
             moved[place], flipped[place] = row, -y[place]
             audit = discrete(first, law(asked, moved, flipped))

@@ -1,11 +1,13 @@
 """The law of penalties on a grid, computed exactly for neighbours: nothing is sampled."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rashomon_explorer.privacy.audit import discrete
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.tuning import MARGINS, PenaltyTarget
+from rashomon_explorer.tuning import MARGINS, GeneralisedTarget, PenaltyTarget, pair_sensitivity
 from tests.tuning.made import Made, corners, flipping, grid, made
 
 EPSILON = 1.5
@@ -60,6 +62,44 @@ def test_errors_of_fits_are_paid_for(priced: bool, holds: bool) -> None:
     slips = np.where(gap > np.median(gap), -tau, tau)
     laws = log_law(one, beta, 0.0, slips), log_law(other, beta, 0.0, -slips)
     assert (discrete(*laws).range <= EPSILON) is holds
+
+
+def pairs_of(one: Made) -> np.ndarray:
+    landscape = one.landscape
+    return pair_sensitivity(one.constants, landscape.box.penalties(grid(landscape)).min(axis=0))
+
+
+def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarray:
+    landscape = one.landscape
+    values = landscape.value(grid(landscape))
+    return -GeneralisedTarget(landscape, EPSILON, pairs, psi).energy(values - values.min())
+
+
+@pytest.mark.parametrize("kind", MARGINS)
+@pytest.mark.parametrize("psi", [0.0, 0.02])
+def test_no_record_moves_a_comparison_by_more_than_its_pair_allows(kind: str, psi: float) -> None:
+    one = made(kind, (0, 1), sizes=(2, 2), margin_bound=0.5)
+    pairs = pairs_of(one)
+    assert np.all(pairs <= one.constants.priced_range * (1 + 1e-12))
+    assert np.array_equal(pairs, pairs.T)
+    values = one.landscape.value(grid(one.landscape))
+    first = generalised_law(one, pairs, psi)
+    for other in one.neighbours(corners(2)[::5]):
+        gap = values - other.landscape.value(grid(other.landscape))
+        assert np.all(np.abs(gap[:, None] - gap) <= pairs)
+        audit = discrete(first, generalised_law(other, pairs, psi))
+        assert audit.range <= EPSILON and audit.epsilon(0.0) <= EPSILON
+
+
+def test_scores_move_by_all_that_is_charged_and_half_the_pairs_are_caught() -> None:
+    """No score moves by more than 1, one does, and with half of every pair it moves by 2."""
+    one, other = flipping(margin_bound=0.1, n_val=2)
+    known = replace(one.constants, n_train=10**9)  # a validation record is the dearer one
+    landscape = one.landscape
+    pairs = pair_sensitivity(known, landscape.box.penalties(grid(landscape)).min(axis=0))
+    for share, moved in [(1.0, 1.0), (0.5, 2.0)]:
+        laws = [generalised_law(each, pairs * share) for each in (one, other)]
+        assert np.abs(laws[0] - laws[1]).max() / (EPSILON / 2) == pytest.approx(moved, rel=0.02)
 
 
 def test_the_grid_sampler_draws_from_this_law() -> None:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.tuning import PenaltyConstants, plan_tuning, validation_rows
+from rashomon_explorer.tuning import (
+    GeneralisedTarget,
+    PenaltyConstants,
+    pair_sensitivity,
+    plan_tuning,
+    validation_rows,
+)
 from rashomon_explorer.tuning.tuning_plan import TuningPlan, points_of
 
 
@@ -33,6 +39,22 @@ def test_promises_hold_of_one_good_point_among_many(psi: float, epsilon: float) 
         assert drawn @ values <= plan.excess_bound * (1 + 1e-9)
         beyond = drawn[values > plan.excess_within(0.9)].sum()
         assert beyond <= 0.1 + 1e-9
+        assert np.abs(drawn - 1 / plan.n_points).sum() / 2 <= plan.from_uniform + 1e-12
+
+
+@pytest.mark.parametrize("best", [0, 16, 32])
+@pytest.mark.parametrize("psi", [0.0, 0.05])
+def test_promises_hold_of_generalised_scores(best: int, psi: float) -> None:
+    plan = planned(3.0, psi=psi, mechanism="generalised")
+    known = plan.constants
+    pairs = pair_sensitivity(known, np.geomspace(known.low, known.high, plan.n_points))
+    target = GeneralisedTarget(None, plan.eta, pairs, psi)
+    for height in np.linspace(1e-3, plan.loss_range, 50):
+        values = np.roll(spikes(plan, height), best)
+        weights = np.exp(-target.energy(values))
+        drawn = weights / weights.sum()
+        assert drawn @ values <= plan.excess_bound * (1 + 1e-9)
+        assert drawn[values > plan.excess_within(0.9)].sum() <= 0.1 + 1e-9
         assert np.abs(drawn - 1 / plan.n_points).sum() / 2 <= plan.from_uniform + 1e-12
 
 
@@ -91,6 +113,10 @@ def test_grids_that_are_too_fine_or_have_one_point_are_refused() -> None:
     for spacing in (1.00001, 1e9):
         with pytest.raises(SamplerError, match="points of 1 penalties"):
             planned(spacing=spacing)
+    with pytest.raises(SamplerError, match="compares all pairs of at most 2,000 points"):
+        planned(spacing=1.001, mechanism="generalised")
+    with pytest.raises(ValueError, match="mechanism must be 'auto' or one of"):
+        planned(mechanism="best")
     with pytest.raises(ValueError, match="spacing must be > 1"):
         planned(spacing=0.5)
     with pytest.raises(SamplerError, match="4 penalties were asked for"):

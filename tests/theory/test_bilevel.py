@@ -1,0 +1,100 @@
+"""Repaired bilevel mechanisms pass their exact audits; what is printed, or less, does not."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.privacy import gdp
+from rashomon_explorer.privacy.audit import discrete, exact
+from rashomon_explorer.theory import printed_bilevel_slope
+from rashomon_explorer.theory.bilevel import (
+    gradient_norm_temperature,
+    hypergradient_noise,
+    regularised_temperature,
+    stationary_regime,
+)
+from rashomon_explorer.tuning import MARGINS, BilevelConstants
+from tests.tuning.made import Made, corners, grid, made
+
+N, EPSILON, DELTA = 1_000_000, 1.0, 1e-5
+
+
+def scalar(kappa: float) -> BilevelConstants:
+    """g = zy²/2 − xy, f = y − x, z in [1, κ], |x| ≤ ½: Φ = x/z̄ − x is linear."""
+    return BilevelConstants(mu=1.0, f_x=1.0, f_y=1.0, g_y=kappa / 2, g_xy=1.0, g_yy=kappa)
+
+
+def delta_of(kappa: float, slope: float) -> float:
+    """δ(ε) of the worst neighbours' laws, integrated, at the temperature for this slope."""
+    ridge = 4 * math.sqrt(math.log(1 / DELTA)) / (N * EPSILON)
+    k = regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
+    moved = 1 / (1 + (kappa - 1) / N) - 1
+
+    def law(tilt: float):
+        return lambda x: -k * (tilt * x[0] + ridge * x[0] ** 2 / 2)
+
+    return exact(law(0.0), law(moved), box=[(-0.5, 0.5)], points=40_001).delta(EPSILON)
+
+
+@pytest.mark.parametrize("kappa", [10.0, 100.0, 1000.0])
+def test_the_regularised_mechanism_is_private_by_k(kappa: float) -> None:
+    assert delta_of(kappa, scalar(kappa).gradient_sensitivity / N) <= DELTA
+
+
+@pytest.mark.parametrize("kappa", [100.0, 1000.0])
+def test_as_printed_it_is_not(kappa: float) -> None:
+    """Negative control: 2G/n in place of K/n."""
+    slope = printed_bilevel_slope(
+        outer_x=1.0, outer_y=1.0, inner_y=kappa, inner_xy=1.0, outer_xy=0.0, mu=1.0
+    )
+    assert delta_of(kappa, 2 * slope / N) > 1000 * DELTA
+
+
+def norm_law(one: Made, k: float) -> np.ndarray:
+    landscape = one.landscape
+    return np.array([-k * np.linalg.norm(landscape.gradient(x)) for x in grid(landscape, 3).T])
+
+
+@pytest.mark.parametrize("kind", MARGINS)
+def test_gradient_norms_of_neighbours_stay_within_the_price(kind: str) -> None:
+    one = made(kind, sizes=(2, 2))
+    k = gradient_norm_temperature(one.constants.gradient_sensitivity, epsilon=EPSILON)
+    first = norm_law(one, k)
+    ranges = [discrete(first, norm_law(o, k)).range for o in one.neighbours(corners(2)[::5])]
+    assert 0 < max(ranges) <= EPSILON
+
+
+def test_gradient_norms_use_all_of_it_where_gradients_turn() -> None:
+    """∇Φ = a on one half and b on the other, one record moving both by Δ, apart."""
+    sensitivity = 0.1
+    k = gradient_norm_temperature(sensitivity, epsilon=EPSILON)
+    first, second = np.array([0.3, 0.5]), np.array([0.4, 0.4])
+    assert discrete(-k * first, -k * second).range == pytest.approx(EPSILON)
+
+
+@pytest.mark.parametrize("inner_error", [0.0, 1e-4, 1e-2])
+def test_noise_of_hypergradients_is_what_gaussian_dp_asks(inner_error: float) -> None:
+    steps, moved = 4, 0.01 + 2 * 3.0 * inner_error
+    sigma = hypergradient_noise(
+        0.01, steps, epsilon=EPSILON, delta=DELTA, inexactness=3.0, inner_error=inner_error
+    )
+    together = gdp(mu=math.sqrt(steps) * moved / sigma)
+    assert together.epsilon(DELTA) == pytest.approx(EPSILON, rel=1e-9)
+
+    def law(mean: float):
+        return lambda x: -((x[0] - mean) ** 2) / (2 * sigma**2)
+
+    far = moved * math.sqrt(steps)  # T equal shifts are one of √T times the size
+    audit = exact(law(0.0), law(far), box=[(-9 * sigma, 9 * sigma + far)])
+    assert audit.delta(EPSILON) <= DELTA * (1 + 1e-3)
+    if inner_error > 1e-3:  # inner errors that nobody pays for
+        free = hypergradient_noise(0.01, steps, epsilon=EPSILON, delta=DELTA)
+        assert gdp(mu=far / free).delta(EPSILON) > 10 * DELTA
+
+
+def test_regimes_follow_each_other() -> None:
+    found = [stationary_regime(100, d, 1.0) for d in (10, 11, 100, 101, 10_000, 10_001)]
+    assert found == [
+        "gradient norm", "warm start", "warm start", "noisy gradient", "noisy gradient", "constant",
+    ]  # fmt: skip
