@@ -15,6 +15,7 @@ from benchmarks import (
     peers,
     ranges,
     scaling,
+    trees,
     tuning,
     utility,
 )
@@ -31,12 +32,13 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("samplers", "utility", "tuning", "one_model"),
+        choices=("samplers", "utility", "tuning", "one_model", "trees"),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
+    parser.add_argument("--folder", default=".", help="where CSV files of 0 and 1 are (trees)")
     options = parser.parse_args()
     if options.what == "one_model":
         measured = one_model.measure(options.splits)
@@ -51,6 +53,10 @@ def main() -> None:
         measured = tuning.measure(options.splits, tuple(options.tables) or tuning.TABLES)
         tuning.write(measured)
         print(*tuning.lines(measured), sep="\n")
+    elif options.what == "trees":
+        measured = trees.measure(options.folder)
+        trees.write(measured)
+        print(*trees.lines(measured), sep="\n")
     else:
         _measure_samplers(options.seconds)
 

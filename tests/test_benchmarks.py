@@ -329,3 +329,19 @@ def test_one_model_is_measured_by_every_way_that_applies(tmp_path: Path) -> None
     one_model.write(found, tmp_path / "found.json")
     assert json.loads((tmp_path / "found.json").read_text())["ways"] == found["ways"]
     assert len(list(one_model.lines(found))) == len(found["ways"])
+
+
+def test_trees_are_counted_on_the_tables_that_are_there(tmp_path):
+    import pandas as pd
+
+    from benchmarks import trees
+
+    rng = np.random.default_rng(0)
+    name, target, *_ = trees.TASKS[0]
+    table = pd.DataFrame(rng.integers(0, 2, size=(60, 4)), columns=["a", "b", "c", target])
+    table.to_csv(tmp_path / name, index=False)
+    measured = trees.measure(tmp_path, draws=5)
+    counted = measured["counted"]
+    assert counted[0]["size"] == counted[0]["class"] > 1000  # within a ψ of 1 is all of it
+    assert sum("missing" in one for one in counted) == 2
+    assert len(list(trees.lines(measured))) == len(trees.TASKS)

@@ -42,6 +42,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     >>> least_losses(counted).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
+    _need_all(counted)
     room = _Room.of(counted)
     size, labels = counted.rows.counts.shape
     found = np.full((size, labels), np.inf)
@@ -101,6 +102,7 @@ def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
             f"row must be below {counted.n} and label below {len(counted.classes)}, got {row} and "
             f"{label}"
         )
+    _need_all(counted)
     combination = counted.rows.patterns[counted.rows.place[row]].tolist()
     parts = (counted.levels, counted.trees, counted.least_errors)
     saying = Saying(*parts, combination, label)
@@ -279,6 +281,11 @@ def _asking_here(
         beside = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])
     errors = np.where(cut, both, np.where(idle, beside, NEVER))
     return np.where(errors < NEVER, errors.astype(float), np.inf)
+
+
+def _need_all(counted: CountedTrees) -> None:
+    if counted.convention != "all":
+        raise DataError("leaves by majority do not say every label: count with convention='all'")
 
 
 def _losses(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:

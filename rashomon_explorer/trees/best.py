@@ -56,6 +56,8 @@ class _Best:
             if feature in path or feature == self._without:
                 continue
             cut = level.cuts[place, feature]
+            if not cut and level.by_majority:
+                continue
             if leaves == 2:
                 found = self._stump(level, place, feature, int(goal))
             elif cut:

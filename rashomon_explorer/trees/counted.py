@@ -26,6 +26,8 @@ from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
 from rashomon_explorer.trees.walk import Walker
 from rashomon_explorer.validation import check_count, check_nonnegative
 
+CONVENTIONS = ("all", "treefarms")
+
 
 class CountedTrees(Shown):
     """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
@@ -46,6 +48,10 @@ class CountedTrees(Shown):
         Most questions on a path.
     leaf_penalty : float, default=0.0
         λ in the loss: share of errors + λ · leaves.
+    convention : {"all", "treefarms"}, default="all"
+        Which trees count. ``"treefarms"`` counts those that TreeFARMS lists: every leaf has rows,
+        and the label of most of them (at a tie both are listed). Such a class depends on the rows,
+        and nothing private can be drawn from it.
     classes : sequence, optional
         Labels that may occur, in order; by default those that do.
     feature_names : sequence of str, optional
@@ -77,9 +83,13 @@ class CountedTrees(Shown):
         leaf_penalty: float = 0.0,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
+        convention: str = "all",
         most_memory: int = DEFAULT_MEMORY,
     ) -> None:
         check_nonnegative(leaf_penalty=leaf_penalty)
+        if convention not in CONVENTIONS:
+            raise DataError(f"convention must be one of {[*CONVENTIONS]}, got {convention!r}")
+        self.convention = convention
         shape = np.shape(X)
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
@@ -108,7 +118,7 @@ class CountedTrees(Shown):
     def levels(self) -> list[Level]:
         """Sets of rows that paths lead to."""
         with one_blas_thread():
-            return lattice(self.rows, self.trees)
+            return lattice(self.rows, self.trees, by_majority=self.convention == "treefarms")
 
     @cached_property
     def least_errors(self) -> Least:

@@ -6,7 +6,14 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.least import Least, allowances, leaf_errors, pairs
+from rashomon_explorer.trees.least import (
+    Least,
+    allowances,
+    branch_errors,
+    label_errors,
+    leaf_errors,
+    pairs,
+)
 from rashomon_explorer.trees.tree_class import TreeClass
 
 # Multiply-adds of a product of all with all that take as long as one shift, or one scattered sum.
@@ -39,7 +46,8 @@ class Counts:
 
     def by_leaves(self) -> list[Histogram | None]:
         """Histogram of the whole trees of 1, 2, … leaves."""
-        alone = _alone(self.levels[0].totals[0], int(self.limits[0]))
+        errors = label_errors(self.levels[0], self.levels[0].totals[0])
+        alone = _alone(errors, int(self.limits[0]))
         return [alone, *(one[0] for one in self.found[0])]
 
 
@@ -65,8 +73,7 @@ def count(levels: list[Level], trees: TreeClass, least: Least, limits: IntArray)
     return Counts(levels, trees, least, limits, found)
 
 
-def _alone(totals: IntArray, limit: int) -> Histogram | None:
-    errors = totals.sum() - totals
+def _alone(errors: IntArray, limit: int) -> Histogram | None:
     kept = errors[errors <= limit]
     if not len(kept):
         return None
@@ -143,10 +150,7 @@ class _Counter:
         most = len(below) + 1
         shared = pairs(leaves, most)
         if (1, leaves - 1) in shared:
-            having = level.with_feature[place, features]
-            lacking = level.totals[place] - having
-            with_it = (having.sum(axis=1, keepdims=True) - having).tolist()
-            without = (lacking.sum(axis=1, keepdims=True) - lacking).tolist()
+            with_it, without = branch_errors(level, place, features)
             deep = below[leaves - 3]
             for at in range(len(features)):
                 for errors, other in ((with_it[at], deep[no[at]]), (without[at], deep[yes[at]])):
@@ -205,7 +209,17 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
 def _part(level: Level, places: IntArray) -> Level:
     totals, having = level.totals[places], level.with_feature[places]
     cuts, spare = level.cuts[places], level.spare[places]
-    return Level([], totals, having, cuts, spare, level.yes[:0], level.no[:0], level.same[:0])
+    return Level(
+        [],
+        totals,
+        having,
+        cuts,
+        spare,
+        level.yes[:0],
+        level.no[:0],
+        level.same[:0],
+        level.by_majority,
+    )
 
 
 def _add_shifted(total: FloatArray, low: int, one: Histogram, shifts: list[int]) -> None:

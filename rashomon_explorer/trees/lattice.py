@@ -25,6 +25,7 @@ class Level:
     yes: IntArray  # (N, m): place in the next level of those that have the feature, −1 for none
     no: IntArray  # (N, m)
     same: IntArray  # (N,): place of the same set in the next level, −1 where nothing is spare
+    by_majority: bool = False  # whether a leaf has the label of most of its rows, and has rows
 
     @property
     def rows(self) -> IntArray:
@@ -32,8 +33,10 @@ class Level:
         return np.asarray(self.totals.sum(axis=1))
 
 
-def lattice(rows: MergedRows, trees: TreeClass) -> list[Level]:
+def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) -> list[Level]:
     """Levels 0, 1, … down to the deepest at which a tree can split.
+
+    ``by_majority`` leaves out questions that cut nothing: such trees have no empty leaves.
 
     >>> rows = MergedRows.of([[1, 0], [1, 1], [0, 1]], [1, 0, 0], n_labels=2)
     >>> [len(level.sets) for level in lattice(rows, TreeClass(2, 3))]
@@ -43,7 +46,7 @@ def lattice(rows: MergedRows, trees: TreeClass) -> list[Level]:
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.split_levels)
     for asked in range(deepest):
-        branching = _Branching(rows, sets, counted, asked)
+        branching = _Branching(rows, sets, counted, asked, by_majority)
         if asked < deepest - 1:
             branching.run()
         levels.append(branching.level)
@@ -58,12 +61,19 @@ class _Branching:
     the set's own combinations alone; it counts the rows of every set that a question leads to.
     """
 
-    def __init__(self, rows: MergedRows, sets: list[int], counted: FloatArray, asked: int) -> None:
+    def __init__(
+        self,
+        rows: MergedRows,
+        sets: list[int],
+        counted: FloatArray,
+        asked: int,
+        by_majority: bool,
+    ) -> None:
         size, m = rows.patterns.shape
         self._rows, self._size = rows, size
         self._patterns = rows.patterns.astype(rows.weights.dtype)
         self._whole = counted
-        every = np.rint(counted).astype(np.int64).reshape(len(sets), m + 1, -1)
+        every = np.rint(counted).astype(np.int64).reshape(len(sets), m + 1, rows.counts.shape[1])
         totals, having = every[:, -1], every[:, :-1]
         # A combination has at least one row, so that rows tell whether a set is cut.
         some = having.sum(axis=2)
@@ -74,10 +84,11 @@ class _Branching:
             totals,
             having,
             cuts,
-            m - asked - cuts.sum(axis=1),
+            (m - asked - cuts.sum(axis=1)) * (not by_majority),
             nowhere,
             nowhere.copy(),
             np.full(len(sets), -1, dtype=np.int64),
+            by_majority,
         )
         self.below: dict[int, int] = {}
         self.counted: list[FloatArray] = []

@@ -40,8 +40,24 @@ def least_errors(levels: list[Level], trees: TreeClass) -> Least:
 def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
     """Errors (N, m, C) of each label on the rows with a feature, and on those without."""
     having = level.with_feature
-    lacking = level.totals[:, None] - having
-    return having.sum(axis=2, keepdims=True) - having, lacking.sum(axis=2, keepdims=True) - lacking
+    return label_errors(level, having), label_errors(level, level.totals[:, None] - having)
+
+
+def branch_errors(
+    level: Level, place: int, features: IntArray
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Errors of each label below one set, on the rows with each feature and on those without."""
+    having = level.with_feature[place, features]
+    lacking = level.totals[place] - having
+    return label_errors(level, having).tolist(), label_errors(level, lacking).tolist()
+
+
+def label_errors(level: Level, rows: IntArray) -> IntArray:
+    """Errors (…, C) of leaves with each label, by the rows of each label; ``NEVER`` for none."""
+    errors = rows.sum(axis=-1, keepdims=True) - rows
+    if not level.by_majority:
+        return np.asarray(errors)
+    return np.where(rows == rows.max(axis=-1, keepdims=True), errors, NEVER)
 
 
 def _of_level(

@@ -35,6 +35,8 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
     >>> gibbs_draws(counted, planned, np.random.default_rng(0)).losses.tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
+    if counted.convention != "all":
+        raise ValueError("draws are private from a class that reads no row: convention='all'")
     energy = CappedEnergy.of(
         counted.trees,
         counted.n,

@@ -8,7 +8,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
-from rashomon_explorer.trees.least import pairs
+from rashomon_explorer.trees.least import branch_errors, pairs
 from rashomon_explorer.trees.uniform import any_tree, whole_below
 
 _MOST_KEPT = 200_000
@@ -89,10 +89,7 @@ class Walker:
         features = np.flatnonzero(here.cuts[place])
         yes, no = here.yes[place, features].tolist(), here.no[place, features].tolist()
         if deep is not None:
-            having = here.with_feature[place, features]
-            lacking = here.totals[place] - having
-            leaf_yes = (having.sum(axis=1, keepdims=True) - having).tolist()
-            leaf_no = (lacking.sum(axis=1, keepdims=True) - lacking).tolist()
+            leaf_yes, leaf_no = branch_errors(here, place, features)
         for at, feature in enumerate(features.tolist()):
             if deep is not None:
                 for kind, leaf, other in (

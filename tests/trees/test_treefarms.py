@@ -1,0 +1,82 @@
+"""Counts under TreeFARMS's conventions: against lists written out, and what its program printed."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.planning.trees import plan_trees
+from rashomon_explorer.rashomon_set.models import Leaf
+from rashomon_explorer.trees import CountedTrees, best_avoiding, flip_psi
+from rashomon_explorer.trees.private import gibbs_draws
+from tests.trees.listed import errors_of, leaves_of, some_rows, whole_class
+
+
+def is_listed(tree, X, y):
+    """Every leaf has rows, and a label that is as frequent there as any."""
+    if isinstance(tree, Leaf):
+        many = Counter(y)
+        return len(y) > 0 and many[tree.prediction] == max(many.values())
+    sides = [], []
+    for row, label in zip(X, y, strict=True):
+        sides[0 if row[tree.feature] else 1].append((row, label))
+    branches = (tree.if_true, tree.if_false)
+    return all(
+        is_listed(branch, [r for r, _ in side], [c for _, c in side])
+        for branch, side in zip(branches, sides, strict=True)
+    )
+
+
+@pytest.mark.parametrize("shape", [(2, 4, None), (3, 4, None), (3, 5, 2), (4, 3, None)], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("idle", [False, True])
+def test_counts_are_those_of_the_list(shape, seed, idle):
+    m, leaves, depth = shape
+    X, y = some_rows(seed, m=m, idle=idle)
+    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": 0.03}
+    counted = CountedTrees(X, y, classes=(0, 1), convention="treefarms", **settings)
+    trees = [tree for tree in whole_class(m, leaves, depth) if is_listed(tree, X, y)]
+    losses = np.array([errors_of(t, X, y) / len(y) + 0.03 * leaves_of(t) for t in trees])
+    assert counted.least == losses.min()
+    for psi in (0.0, 0.1, 1.0):
+        inside = [t for t, loss in zip(trees, losses, strict=True) if loss <= losses.min() + psi]
+        found = Counter(map(leaves_of, inside))
+        sizes = counted.sizes(psi)
+        assert list(sizes) == [found[k] for k in range(1, len(sizes) + 1)]
+        assert set(counted.draw(40, psi, random_state=0).models.trees) <= set(inside)
+    assert counted.best() in trees
+    assert best_avoiding(counted, 0) in trees
+
+
+def test_nothing_private_comes_of_it():
+    X, y = some_rows(0)
+    counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
+    public = {"log_size": counted.trees.log_size, "most_leaves": 3}
+    planned = plan_trees(12, **public, psi=0.0, epsilon=1.0)
+    with pytest.raises(ValueError, match="reads no row"):
+        gibbs_draws(counted, planned, np.random.default_rng(0))
+    with pytest.raises(DataError, match="by majority"):
+        flip_psi(counted)
+    with pytest.raises(DataError, match="convention must be one of"):
+        CountedTrees(X, y, max_leaves=3, convention="gosdt")
+
+
+def car_table():
+    """Columns 0 to 14 of the Car Evaluation demonstration: attributes in all combinations."""
+    levels = (4, 4, 4, 3, 3, 3)
+    rows = np.array(list(product(*(range(count) for count in levels))))
+    return np.column_stack(
+        [rows[:, at] == level for at, n in enumerate(levels) for level in range(n - 1)]
+    ).astype(int)
+
+
+def test_columns_of_the_published_table_are_nested_as_the_count_expects():
+    """A tree that asks twice for levels of one attribute has questions that cut nothing."""
+    X = car_table()
+    y = (X[:, 14] == 0) & (X[:, 9] == 0)
+    every = CountedTrees(X, y, max_leaves=3)
+    listed = CountedTrees(X, y, max_leaves=3, convention="treefarms")
+    assert every.least == listed.least == 0
+    assert listed.size(0.0) <= every.size(0.0)
