@@ -1,7 +1,7 @@
 """A bar with a time estimate for what takes more than two seconds, where somebody can see it."""
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 _SECONDS = 2.0
@@ -9,7 +9,9 @@ _SECONDS = 2.0
 T = TypeVar("T")
 
 
-def progress(items: Collection[T], what: str) -> Iterator[T]:
+def progress(
+    items: Collection[T] | Iterable[T], what: str, *, total: int | None = None
+) -> Iterator[T]:
     """Go through items; after two seconds a bar says how many are done and how long the rest takes.
 
     In a notebook it is a widget, in a terminal a line on stderr; elsewhere, and in calls that end
@@ -22,18 +24,23 @@ def progress(items: Collection[T], what: str) -> Iterator[T]:
         Pieces of work of about the same size.
     what : str
         The words before the bar.
+    total : int, optional
+        Number of items, where they do not know it themselves.
 
     Examples
     --------
     >>> sum(progress([1, 2, 3], "adding"))
     6
     """
-    if len(items) < 2 or not _is_seen():
+    if total is None:
+        assert isinstance(items, Collection)  # or nobody knows how long the rest takes
+        total = len(items)
+    if total < 2 or not _is_seen():
         yield from items
         return
     from tqdm.auto import tqdm  # asks for widgets, which take long to import
 
-    yield from tqdm(items, desc=what, delay=_SECONDS, leave=False)
+    yield from tqdm(items, desc=what, total=total, delay=_SECONDS, leave=False)
 
 
 def _is_seen() -> bool:

@@ -51,3 +51,11 @@ def test_an_error_and_an_early_end_pass_through() -> None:
     assert next(progress([1, 2], "one of two")) == 1
     with pytest.raises(ZeroDivisionError):
         [1 / one for one in progress([1, 0], "dividing")]
+
+
+def test_items_that_do_not_know_their_number_are_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(module, "_SECONDS", 0.0)
+    assert list(progress(iter("abc"), "spelling", total=3)) == ["a", "b", "c"]
+    assert "/3" in stream.getvalue()

@@ -18,6 +18,7 @@ from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.progress import progress
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.release.budget import Budget, Priced, price
@@ -185,9 +186,10 @@ class _Run:
             return self._answers(rows, rng)
 
     def _answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
+        asked = list(zip(self.queries, self.priced, strict=True))
         return tuple(
             self._answer(query, priced, _exact(query, rows), rng)
-            for query, priced in zip(self.queries, self.priced, strict=True)
+            for query, priced in progress(asked, "release")
         )
 
     def _answer(

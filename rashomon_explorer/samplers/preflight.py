@@ -15,6 +15,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.samplers.exact import patience_for
@@ -156,7 +157,9 @@ or psi = 0.1 (a smaller ball holds flatter models).
         ("columns", [one for one in columns if one.p < law.p]),
         ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
     ]
-    answers = [(name, _mildest_that_answers(laws, paid)) for name, laws in tried]
+    answers = [
+        (name, _mildest_that_answers(laws, paid)) for name, laws in progress(tried, "simulating")
+    ]
     ways = [_changed(name, one) for name, one in answers if one is not None]
     if not ways:
         return "On simulated rows no single change of radius, columns or psi lets draws come."

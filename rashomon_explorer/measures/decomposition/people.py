@@ -17,6 +17,7 @@ from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.decomposition.units import Layout
 from rashomon_explorer.measures.nested import models_at_once
+from rashomon_explorer.progress import progress
 from rashomon_explorer.validation import check_inner_share
 
 VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
@@ -73,7 +74,7 @@ def width_or_noise_by_person(
     layout = Layout.of(found.inside, found.chains)
     step = models_at_once(found.values.swapaxes(0, 1))
     parts = []
-    for start in range(0, found.values.shape[1], step):
+    for start in progress(range(0, found.values.shape[1], step), "width or noise"):
         rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
         parts.append(_table(found, rows, confidence))
     table = pd.concat(parts, ignore_index=True)

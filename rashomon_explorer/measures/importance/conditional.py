@@ -15,6 +15,7 @@ from rashomon_explorer.measures.reliance.model_reliance import (
     original_loss,
     reliance_table,
 )
+from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
 
@@ -65,7 +66,7 @@ def conditional_reliance(
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         reliance_table(_with_residuals(task, columns), {name: columns}, form)
-        for name, columns in groups.items()
+        for name, columns in progress(groups.items(), "conditional reliance")
     ]
     return pd.concat(tables, axis=1)
 

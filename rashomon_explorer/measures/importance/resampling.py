@@ -18,6 +18,7 @@ from rashomon_explorer.measures.importance.distribution import (
 from rashomon_explorer.measures.reliance.model_reliance import reliance_table
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers import HitAndRunSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
@@ -105,7 +106,8 @@ def rid(
         return reliance_table(problem_task(problem, coef), groups, form)
 
     streams = np.random.SeedSequence(seed).spawn(n_bootstraps)
-    tables = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(each) for each in streams)
+    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    tables = progress(work(delayed(one)(each) for each in streams), "RID", total=n_bootstraps)
     return importance_distribution([table.to_numpy() for table in tables], list(groups))
 
 
