@@ -9,8 +9,9 @@ from rashomon_explorer.tuning.pairwise import GeneralisedTarget, pair_sensitivit
 from rashomon_explorer.tuning.penalties import LOWEST, PenaltyBox, column_groups
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
 from rashomon_explorer.tuning.penalty_set import PenaltySet
+from rashomon_explorer.tuning.planner import plan_tuning
 from rashomon_explorer.tuning.split import validation_rows
-from rashomon_explorer.tuning.tuning_plan import TuningPlan, plan_tuning
+from rashomon_explorer.tuning.tuning_plan import TuningPlan
 
 __all__ = [
     "LOWEST",

@@ -69,6 +69,12 @@ def pairs_of(one: Made) -> np.ndarray:
     return pair_sensitivity(one.constants, landscape.box.penalties(grid(landscape)).min(axis=0))
 
 
+def test_errors_of_fits_are_in_every_comparison() -> None:
+    known = replace(made("ridge").constants, n_train=10**7)
+    (pair,) = pair_sensitivity(known, np.array([known.low])).ravel()
+    assert pair == pytest.approx(known.priced_range, rel=1e-12) and pair > known.range
+
+
 def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarray:
     landscape = one.landscape
     values = landscape.value(grid(landscape))
