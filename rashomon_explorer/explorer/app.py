@@ -14,11 +14,11 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
-from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.cards import (
     BoundsCard,
     BudgetCard,
     CloudCard,
+    ExactCard,
     FigureCard,
     LossesCard,
     PeopleCard,
@@ -26,6 +26,7 @@ from rashomon_explorer.explorer.cards import (
     SpreadCard,
 )
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
+from rashomon_explorer.explorer.opened import opened
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
@@ -60,10 +61,13 @@ class Explorer:
 
     Parameters
     ----------
-    estimator : RashomonClassifier, RashomonRegressor or Pipeline ending in one, optional
-        Fitted; its set is shown at once. Sets from elsewhere are for the plots and reports.
-    data : sklearn.utils.Bunch, optional
-        Rows to start with, as `load_dataset` returns them; by default the lending table.
+    shown : object, optional
+        A data set; a fitted Rashomon estimator or a set of models, whose models are shown at once;
+        a fitted scikit-learn linear model, a pipeline that ends in one, or a list of fitted models,
+        with their rows in ``data``: what follows from them is shown and nothing is bought.
+    data : sklearn.utils.Bunch or (X, y), optional
+        Rows, as `load_dataset` returns them, or as fitted models take them; without anything to
+        show the page opens on the lending table.
     home : path, optional
         Folder of the ledgers; by default where ``rashomon-explorer`` was started, or the current
         folder.
@@ -80,7 +84,7 @@ class Explorer:
     Raises
     ------
     TypeError
-        If ``estimator`` is another kind of model or set; the message says what shows it.
+        If ``shown`` is something else; the message says what can be shown.
 
     Examples
     --------
@@ -92,12 +96,12 @@ class Explorer:
 
     def __init__(
         self,
-        estimator: Any = None,
-        data: Bunch | None = None,
+        shown: Any = None,
+        data: Any = None,
         home: str | Path | None = None,
     ) -> None:
-        if estimator is not None:
-            fitted_estimator(estimator)
+        first = data if shown is None else shown
+        bring = None if first is None else opened(first, data)
         self.state = ExplorerState()
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
@@ -118,6 +122,7 @@ class Explorer:
             "importance": SpreadCard,
             "people": PeopleCard,
             "bounds": BoundsCard,
+            "exact": ExactCard,
             "plan": PlanCard,
             "budget": BudgetCard,
         }
@@ -129,10 +134,8 @@ class Explorer:
         self._connect()
         self.widget = self._page()
         with self._held():
-            if estimator is not None:
-                self.session.show_fitted(estimator, data)
-            elif data is not None:
-                self.session.choose(data)
+            if bring is not None:
+                bring(self.session)
             else:
                 self.data_panel.name.value = FIRST_DATA
             for renderer in self.renderers:
@@ -232,6 +235,11 @@ class Explorer:
     def rows(self) -> pd.DataFrame | None:
         """The data set's features scaled to the unit ball by their public bounds, or None."""
         return self.session.rows
+
+    @property
+    def targets(self) -> Any:
+        """The data set's targets as the models on screen name them, or None."""
+        return self.session.targets
 
     def draw(self) -> None:
         """Do what the Draw button does.

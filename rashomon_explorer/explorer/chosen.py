@@ -134,7 +134,7 @@ class ChosenData:
     def _clear(self) -> None:
         self.estimator = None
         with self.state.hold_trait_notifications():
-            self.state.rashomon_set = None
+            self.state.rashomon_set = self.state.outside = None
             self.state.n_drawn = 0
             self.state.drawn_settings = {}
             self.state.selection = ()

@@ -8,8 +8,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.estimators import PublicBoundsScaler
-from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.schema import Anything, TableEncoder, TableSchema
+from rashomon_explorer.schema.words import quoted
 
 
 def features_of(schema: TableSchema) -> TableSchema:
@@ -61,6 +63,17 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
             rows = step.transform(rows)
         return rows
     return estimator[:-1].transform(data.X)
+
+
+def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
+    """Raise a DataError unless linear models take these columns."""
+    names = getattr(models, "feature_names", None) if isinstance(models, RashomonSet) else None
+    if names is None or list(names[:-1]) == [str(name) for name in rows]:
+        return
+    raise DataError(
+        f"the set's models take {quoted(names[:-1])}, and the data set becomes {quoted(rows)}: "
+        "show the set with the rows as its models take them, data=(X, y)"
+    )
 
 
 def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:

@@ -12,14 +12,16 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.chosen import ChosenData
-from rashomon_explorer.explorer.encoded import rows_as_fitted
+from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.foreteller import Foreteller
 from rashomon_explorer.explorer.guard import report
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table
+from rashomon_explorer.explorer.outside import OutsideModel
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, no_guarantee
@@ -58,6 +60,16 @@ class Session(ChosenData):
         return None if models is None else models.guarantee
 
     @property
+    def targets(self) -> Any:
+        """Targets of the data set as the models on screen name them: codes, or labels."""
+        data, models = self.state.data, self.state.rashomon_set
+        if data is None:
+            return None
+        named = () if models is None else getattr(models, "classes", ())
+        codes = set(range(len(data.classes or ())))
+        return data.y if set(named) <= codes else data.frame[data.schema.target.name]
+
+    @property
     def constants(self) -> Constants | None:
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
@@ -94,6 +106,44 @@ class Session(ChosenData):
             state.account = None
             report(state, "Reading the ledger", error)
         self.say(f"Showing {plural(last.rashomon_set_.n_draws, 'draw')} of a fitted estimator.")
+
+    @shown_together
+    def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
+        """Show a set that was made elsewhere, with rows as its models take them or without.
+
+        Raises
+        ------
+        DataError
+            If its models do not take the columns that the data set becomes.
+        """
+        if data is None:
+            self.forget()
+            self.rows = rows
+        else:
+            self.choose(data)
+            refuse_other_columns(models, self.rows)
+        state = self.state
+        planned = getattr(models, "plan", None) if isinstance(models, RashomonSet) else None
+        law = None if planned is None else PublicLaw.of(planned)
+        self._drawn = None if law is None else law.constants
+        with state.hold_trait_notifications():
+            state.rashomon_set = models
+            state.n_drawn = models.n_draws
+            state.phase = "done"
+            if data is None:
+                state.plan = planned
+        self.say(f"Showing a set of {plural(models.n_draws, 'model')} that was made elsewhere.")
+
+    @shown_together
+    def show_outside(self, model: OutsideModel) -> None:
+        """Show the exact Rashomon set of a fitted model; nothing is drawn and nothing charged."""
+        self.forget()
+        self.rows = model.rows
+        self.state.outside = model
+        self.say(
+            f"{type(model.model).__name__} on {plural(len(model.rows), 'row')}: exact ranges, for "
+            "the curator. Nothing is bought."
+        )
 
     def draw(self) -> DrawJob:
         """Charge the ledger and start drawing in a worker thread.

@@ -66,8 +66,10 @@ class ExplorerState(traitlets.HasTraits):
         The ledger as last read.
     same_rows : str
         What to know about other ledgers that the same rows were charged to.
-    rashomon_set : RashomonSet or None
-        The draws so far.
+    rashomon_set : RashomonSet, PredictorSet or None
+        The draws so far, or a set that was made elsewhere.
+    outside : OutsideModel or None
+        A model that was fitted elsewhere, whose exact set is shown.
     drawn_settings : dict
         The settings that `rashomon_set` was drawn with.
     n_drawn : int
@@ -105,6 +107,7 @@ class ExplorerState(traitlets.HasTraits):
     account = traitlets.Any(None, allow_none=True)
     same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
+    outside = traitlets.Any(None, allow_none=True)
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)
     selection = traitlets.Tuple()

@@ -12,6 +12,7 @@ from rashomon_explorer.plots.coefficients import (
     plot_released_coefficients,
 )
 from rashomon_explorer.plots.disagreement import Multiplicity, multiplicity
+from rashomon_explorer.plots.exact import plot_exact_ranges
 from rashomon_explorer.plots.fairness import plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.importance import (
     plot_class_reliance,
@@ -44,6 +45,7 @@ __all__ = [
     "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
+    "plot_exact_ranges",
     "plot_fairness_range",
     "plot_frontier",
     "plot_importance",

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
@@ -19,7 +18,6 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
-from rashomon_explorer.rashomon_set import from_predictions
 from rashomon_explorer.schema import Numeric, TableSchema
 
 
@@ -344,24 +342,6 @@ def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, 
     assert scores == pytest.approx(classifier.predict_proba(cancer.X)[:, 1])
     with pytest.raises(DataError, match="the table lacks 'mean radius'"):
         Explorer(classifier, data=load_dataset("wine"), home=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("shown", "words"),
-    [
-        (lambda: LogisticRegression(), r"got LogisticRegression: fit a RashomonClassifier"),
-        (
-            lambda: from_predictions([[0, 1], [1, 1]]),
-            r"got PredictorSet: a set from elsewhere is shown by rashomon_explorer\.plots",
-        ),
-        (lambda: load_dataset("monks1"), r"got Bunch: a table goes into Explorer\(data=\.\.\.\)"),
-        (lambda: make_pipeline(LogisticRegression()), "got LogisticRegression"),
-        (lambda: 3, "got int$"),
-    ],
-)
-def test_what_the_page_cannot_show_is_refused_with_what_shows_it(shown, words, tmp_path):
-    with pytest.raises(TypeError, match=words):
-        Explorer(shown(), home=tmp_path)
 
 
 def test_an_estimator_that_was_not_fitted_is_told_so(tmp_path):

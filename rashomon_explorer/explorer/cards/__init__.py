@@ -4,6 +4,7 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.bounds import BoundsCard
 from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
 from rashomon_explorer.explorer.cards.cloud import CloudCard
+from rashomon_explorer.explorer.cards.exact import ExactCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
 from rashomon_explorer.explorer.cards.people import PeopleCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
@@ -12,6 +13,7 @@ __all__ = [
     "BoundsCard",
     "BudgetCard",
     "CloudCard",
+    "ExactCard",
     "FigureCard",
     "LossesCard",
     "PeopleCard",

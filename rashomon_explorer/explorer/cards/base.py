@@ -18,12 +18,13 @@ from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import PlotlyView
 from rashomon_explorer.plots import empty_figure
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
 _LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
+NOT_LINEAR = "These models have no coefficients of one kind<br>that could be compared."
 NOT_EXACT = "These are no exact draws, of which alone this is proved."
 CURATOR_FIGURE = (
     "This figure reads private rows,<br>so it is not part of the release.<br>"
@@ -89,6 +90,8 @@ class FigureCard:
     label: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "selection")
     selectable: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+    """Whether it shows coefficients, which other models have not."""
     slow: ClassVar[bool] = False
     """Whether it evaluates the models on the rows; slow cards never hold up the others."""
 
@@ -149,6 +152,8 @@ class FigureCard:
 
     def _next(self) -> Recipe | None:
         try:
+            if self.linear and isinstance(self.state.rashomon_set, PredictorSet):
+                return empty(self.title, NOT_LINEAR)
             return self.recipe()
         except Exception as error:
             return _failed(self.title, error)

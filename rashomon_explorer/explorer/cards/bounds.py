@@ -32,6 +32,7 @@ class BoundsCard(FigureCard):
 
     title = "What was measured, beside what is promised"
     label = "Share of the draws below every excess loss, and the share that is promised"
+    linear = True
     needs = ("plan", "constants", "rashomon_set", "view", "phase", "data")
 
     def __init__(self, session: Session) -> None:

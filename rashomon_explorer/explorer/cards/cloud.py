@@ -23,6 +23,7 @@ class CloudCard(FigureCard):
 
     title = "Two coefficients, one dot per model"
     label = "Scatter plot of two coefficients of the drawn models"
+    linear = True
     selectable = True
 
     def __init__(self, session: Session) -> None:

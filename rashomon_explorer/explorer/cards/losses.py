@@ -1,5 +1,6 @@
 """Card of the losses of the draws."""
 
+import math
 from functools import partial
 
 from rashomon_explorer.explorer.cards.base import (
@@ -12,6 +13,8 @@ from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.tables import losses_table
+
+_UNKNOWN = "The losses of these models are not known:<br>build the set with losses or with y."
 
 
 class LossesCard(FigureCard):
@@ -33,6 +36,8 @@ class LossesCard(FigureCard):
             return self.waiting()
         if state.view == "release":
             return empty(self.title, CURATOR_FIGURE)
+        if math.isnan(models.least):
+            return empty(self.title, _UNKNOWN)
         return Recipe(
             partial(plot_losses, models, highlight=state.selection),
             partial(losses_table, models),

@@ -48,7 +48,7 @@ class PeopleCard(FigureCard):
             return empty(self.title, CURATOR_FIGURE)
         if state.busy:
             return self.later()
-        if state.data is None:
+        if state.data is None and self.session.rows is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
         by = self._by.value
         rows = self.session.rows

@@ -29,6 +29,7 @@ class SpreadCard(FigureCard):
 
     title = "How much the models rely on each feature"
     label = "Ranges over the draws inside the set, one row a feature"
+    linear = True
     slow = True
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -61,7 +62,7 @@ class SpreadCard(FigureCard):
             return self.later()
         if state.data is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
-        inputs = models, self.session.rows, state.data.y
+        inputs = models, self.session.rows, self.session.targets
         features = COLUMNS if self._what.value == COLUMNS else None
         asked = f", features={COLUMNS!r}" if features else ""
         return Recipe(
@@ -69,7 +70,7 @@ class SpreadCard(FigureCard):
             of_the_set(models, partial(importance_table, *inputs, features=features)),
             (
                 "from rashomon_explorer.plots import plot_importance",
-                f"plot_importance(explorer.rashomon_set, explorer.rows, explorer.data.y{asked})",
+                f"plot_importance(explorer.rashomon_set, explorer.rows, explorer.targets{asked})",
             ),
         )
 

@@ -1,5 +1,6 @@
 """Key numbers of the draws, above the figures."""
 
+import math
 from html import escape
 
 import ipywidgets
@@ -9,7 +10,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
 from rashomon_explorer.explorer.sentences import stale
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.plots.text import number, percent, price, promised_hits
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
 
@@ -90,8 +91,10 @@ class NumbersPanel:
             )
             return
         rows = [fact("Draws", f"{models.n_draws:,}"), self._price()]
-        if self.state.view == "curator":
+        if self.state.view == "curator" and isinstance(models, RashomonSet):
             rows += _curator_facts(models)
+        elif self.state.view == "curator":
+            rows += _facts_of_others(models)
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
 
     def _compare(self) -> None:
@@ -111,6 +114,17 @@ class NumbersPanel:
 
     def _look(self, _change: object) -> None:
         self.state.view = self.view.value
+
+
+def _facts_of_others(models: PredictorSet) -> list[str]:
+    if math.isnan(models.least):
+        return [fact("Losses", "unknown", "build the set with losses or with y", kind="rx-curator")]
+    told = "all" if models.complete else f"{round(models.hit_rate * models.n_draws):,}"
+    inside = f"{told} of {models.n_draws:,} inside ψ = {number(models.psi)}"
+    return [
+        fact("Inside ψ", percent(models.hit_rate), inside, kind="rx-curator"),
+        fact("Best loss", number(models.least, 4), models.loss, kind="rx-curator"),
+    ]
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:

@@ -8,6 +8,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
 from rashomon_explorer.plots.text import plural
+from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST = 12
 
@@ -54,8 +55,10 @@ class SelectionPanel:
         """Write the table again."""
         chosen = self.state.selection[:_MOST]
         models = self.state.rashomon_set
-        self.widget.layout.display = "none" if not chosen or models is None else None
-        if not chosen or models is None or max(chosen) >= models.n_draws:
+        hidden = not chosen or not isinstance(models, RashomonSet)
+        self.widget.layout.display = "none" if hidden else None
+        linear = isinstance(models, RashomonSet)
+        if not chosen or not linear or max(chosen) >= models.n_draws:
             self.table.value = ""
             return
         frame = coefficients_table(models).iloc[list(chosen)].T

@@ -1,0 +1,124 @@
+"""What `Explorer(x)` shows, whatever x is."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.explorer.outside import OutsideModel
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.rashomon_set import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    from_estimators,
+)
+
+_OURS = (RashomonClassifier, RashomonRegressor)
+_LINEAR = (LogisticRegression, Ridge, LinearRegression)
+_KNOWN = (
+    "a data set (Bunch), a fitted RashomonClassifier or RashomonRegressor, a RashomonSet, a "
+    "PredictorSet, a fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in "
+    "one, or a list of fitted models"
+)
+Show = Callable[[Session], None]
+
+
+def opened(shown: Any, data: Any = None) -> Show:
+    """Say how to bring something on screen; refuses, in words, what cannot be.
+
+    Parameters
+    ----------
+    shown : object
+        What `Explorer` was given.
+    data : Bunch or (X, y), optional
+        Its rows: a data set, or rows and targets as the models take them.
+
+    Raises
+    ------
+    TypeError
+        If it is of no known kind, or its rows are of no use to it.
+    sklearn.exceptions.NotFittedError
+        If a model was not fitted.
+
+    Examples
+    --------
+    >>> opened(3)
+    Traceback (most recent call last):
+    TypeError: Explorer shows a data set (Bunch), a fitted RashomonClassifier or \
+RashomonRegressor, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or \
+LinearRegression, a Pipeline that ends in one, or a list of fitted models, got int
+    """
+    last = shown[-1] if isinstance(shown, Pipeline) else shown
+    for kinds, show in _WAYS:
+        if isinstance(last, kinds):
+            return show(shown, data)
+    if isinstance(last, ReleasedSet):
+        raise TypeError(
+            "Explorer shows what a curator may see, and this is a release: show it with "
+            "rashomon_explorer.plots or report.release_report"
+        )
+    more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
+    raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
+
+
+def _bunch(shown: Bunch, data: Any) -> Show:
+    return lambda session: session.choose(shown)
+
+
+def _fitted(shown: Any, data: Any) -> Show:
+    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
+    if data is not None and not isinstance(data, Bunch):
+        raise TypeError(
+            f"data of a Rashomon estimator must be a Bunch, as load_csv makes it, got {_of(data)}"
+        )
+    return lambda session: session.show_fitted(shown, data)
+
+
+def _set(shown: Any, data: Any) -> Show:
+    if data is None or isinstance(data, Bunch):
+        return lambda session: session.show_set(shown, data)
+    X, _ = _pair(data)
+    return lambda session: session.show_set(shown, None, rows=X)
+
+
+def _linear(shown: Any, data: Any) -> Show:
+    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
+    model = OutsideModel.of(shown, *_pair(data))
+    return lambda session: session.show_outside(model)
+
+
+def _several(shown: Any, data: Any) -> Show:
+    X, y = _pair(data)
+    models = from_estimators(shown, X, y)
+    return lambda session: session.show_set(models, None, rows=X)
+
+
+def _pair(data: Any) -> tuple[Any, Any]:
+    """Rows and targets as models take them."""
+    if isinstance(data, Bunch):
+        return data.X, data.y
+    if isinstance(data, tuple) and len(data) == 2:
+        return data
+    raise TypeError(
+        "fitted models are shown with the rows that they were fitted to: Explorer(model, data=(X, "
+        f"y)), got data of type {_of(data)}"
+    )
+
+
+def _of(data: Any) -> str:
+    return type(data).__name__
+
+
+_WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
+    (Bunch, _bunch),
+    (_OURS, _fitted),
+    ((RashomonSet, PredictorSet), _set),
+    (_LINEAR, _linear),
+    ((list, tuple), _several),
+)

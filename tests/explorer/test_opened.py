@@ -1,0 +1,132 @@
+"""`Explorer(x)` for every kind of x, without a purchase."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
+from rashomon_explorer.rashomon_set import from_estimators, from_predictions
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_classification(300, 4, random_state=0)
+    return pd.DataFrame(X, columns=list("abcd")), y
+
+
+def _title(explorer, name):
+    return str(explorer.cards[name].view.figure["layout"].get("title"))
+
+
+def _failed(explorer):
+    return [
+        name
+        for name, card in explorer.cards.items()
+        if "could not be drawn" in str(card.view.figure["layout"])
+    ]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_path, scaled):
+    X, y = rows
+    model = LogisticRegression(max_iter=1000)
+    model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(X, y)
+    explorer = Explorer(model, data=(X, y), home=tmp_path)
+    assert explorer.state.alert is None and _failed(explorer) == []
+    seen = StandardScaler().fit_transform(X) if scaled else X
+    problem = penalised_problem(model[-1] if scaled else model, seen, y)
+    exact = exact_coefficient_ranges(problem, explorer.state.psi)
+    either = int(((exact["low"] < 0) & (exact["high"] > 0)).sum())
+    share = exact_ambiguity(problem, explorer.state.psi, np.asarray(seen)).lower
+    title = _title(explorer, "exact")
+    assert f"{either} of {len(exact)} coefficients" in title
+    assert f"{share:.0%} of 300 people can be labelled otherwise" in title
+    assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
+    assert "Nothing is bought" in explorer.state.message
+    assert explorer.draw_panel.draw.disabled and list(tmp_path.iterdir()) == []
+    explorer.state.psi = 0.2
+    assert _title(explorer, "exact") != title
+    explorer.state.view = "release"
+    assert "reads private rows" in str(explorer.cards["exact"].view.figure["layout"])
+    explorer.session.choose(load_dataset("monks1"))
+    assert explorer.state.outside is None
+
+
+def test_a_regression_has_ranges_and_no_flips(rows, tmp_path):
+    X, y = rows
+    explorer = Explorer(Ridge().fit(X, X["a"] + y), data=(X, X["a"] + y), home=tmp_path)
+    assert _failed(explorer) == [] and "labelled" not in _title(explorer, "exact")
+
+
+def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
+    X, y = rows
+    models = [LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=3).fit(X, y)]
+    explorer = Explorer(models, data=(X, y), home=tmp_path)
+    assert explorer.state.alert is None and _failed(explorer) == []
+    assert explorer.rashomon_set.n_draws == 2 and not explorer.guarantee.holds
+    assert "Inside ψ" in explorer.numbers_panel.facts.value
+    assert explorer.cards["people"].view.figure["data"]
+    assert "no coefficients" in str(explorer.cards["coefficients"].view.figure["layout"])
+    explorer.state.selection = (1,)
+    assert explorer.selection_panel.widget.layout.display == "none"
+    explorer.state.view = "release"
+    assert _failed(explorer) == []
+
+
+def test_a_predictor_set_is_shown_with_and_without_rows(rows, tmp_path):
+    X, y = rows
+    models = from_estimators([LogisticRegression(C=c).fit(X, y) for c in (0.1, 1.0)], X, y)
+    for data in (None, (X, y)):
+        explorer = Explorer(models, data=data, home=tmp_path)
+        assert explorer.rashomon_set is models and _failed(explorer) == []
+        assert bool(explorer.cards["people"].view.figure["data"]) == (data is not None)
+    stored = from_predictions([[0, 1], [1, 1]])
+    assert _failed(Explorer(stored, home=tmp_path)) == []
+
+
+def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_path):
+    fitted = RashomonClassifier(schema=cancer.schema, sampler="exact", psi=0.6, radius=4.0)
+    fitted = fitted.fit(cancer.frame, cancer.frame["diagnosis"])
+    models = fitted.rashomon_set_
+    alone = Explorer(models, home=tmp_path)
+    assert alone.rashomon_set is models and alone.plan is models.plan and _failed(alone) == []
+    both = Explorer(models, data=cancer, home=tmp_path)
+    assert both.rashomon_set is models and _failed(both) == []
+    assert both.cards["people"].view.figure["data"]
+    with pytest.raises(DataError, match="the set's models take 'mean radius'"):
+        Explorer(models, data=load_dataset("wine"), home=tmp_path)
+
+
+def test_a_data_set_is_shown_by_itself(cancer, tmp_path):
+    assert Explorer(cancer, home=tmp_path).data is cancer
+
+
+@pytest.mark.parametrize(
+    ("shown", "data", "words"),
+    [
+        (lambda X, y: LogisticRegression().fit(X, y), None, r"data=\(X, y\)\), got data of"),
+        (lambda X, y: DecisionTreeClassifier().fit(X, y), (1, 2), "give it in a list"),
+        (lambda X, y: Lasso().fit(X, y), (1, 2), "give it in a list"),
+        (lambda X, y: [LogisticRegression().fit(X, y)], None, "with the rows"),
+        (lambda X, y: 3, None, "Explorer shows a data set"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_with_what_can(rows, tmp_path, shown, data, words):
+    with pytest.raises(TypeError, match=words):
+        Explorer(shown(*rows), data=data, home=tmp_path)
+
+
+def test_an_unfitted_model_is_told_so(rows, tmp_path):
+    for model in (LogisticRegression(), RashomonClassifier()):
+        with pytest.raises(NotFittedError):
+            Explorer(model, data=rows, home=tmp_path)
