@@ -26,7 +26,7 @@ from rashomon_explorer.explorer.cards import (
     SpreadCard,
 )
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
-from rashomon_explorer.explorer.opened import opened
+from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
@@ -122,10 +122,11 @@ class Explorer:
             "importance": SpreadCard,
             "people": PeopleCard,
             "bounds": BoundsCard,
-            "exact": ExactCard,
             "plan": PlanCard,
             "budget": BudgetCard,
         }
+        if is_outside(first):  # of what is drawn here there are draws to see
+            kinds["exact"] = ExactCard
         self.cards = {name: kind(self.session) for name, kind in kinds.items()}
         slow = [card for card in self.cards.values() if card.slow]
         quick = [card for card in self.cards.values() if not card.slow]

@@ -67,6 +67,15 @@ LinearRegression, a Pipeline that ends in one, or a list of fitted models, got i
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
 
 
+def is_outside(shown: Any) -> bool:
+    """Whether it is a linear model of scikit-learn, or a pipeline that ends in one.
+
+    >>> is_outside(Ridge()), is_outside(None)
+    (True, False)
+    """
+    return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
+
+
 def _bunch(shown: Bunch, data: Any) -> Show:
     return lambda session: session.choose(shown)
 
