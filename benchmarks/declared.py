@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from rashomon_explorer import load_dataset
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.schema import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.schema.encoding import encoded_rows
 
 FOLDER = "RASHOMON_DATA"
 """Environment variable with the folder of CSV files that declared.toml describes."""
 
 _DECLARED = Path(__file__).parent / "declared.toml"
 _OWN = ("breast_cancer", "wine", "digits", "diabetes", "lending")
-_NUMERIC_SQUARE = 1 / 3  # of a value that is uniform on [−1, 1]
 
 
 class Declared(NamedTuple):
@@ -44,59 +46,46 @@ def loaders() -> dict[str, Callable[[], Declared]]:
     return found
 
 
-def scaled(numeric: FloatArray, levels: FloatArray, groups: int) -> FloatArray:
-    """Scale rows to norm 1 where they are typical of what is declared; longer ones are clipped.
-
-    A number that is uniform in its bounds, mapped onto [−1, 1], has mean square 1/3, and a coded
-    category has norm 1: rows are divided by the root of what these add up to.
-    """
-    typical = np.sqrt(_NUMERIC_SQUARE * numeric.shape[1] + groups)
-    rows = np.hstack([numeric, levels]) / typical
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(norms, 1.0))
+def encoded(schema: TableSchema, frame: pd.DataFrame) -> FloatArray:
+    """Rows as a schema encodes them: typical ones have norm about 1, longer ones are clipped."""
+    return clip_rows(encoded_rows(schema, frame), 1.0)[0]
 
 
 def _own(name: str) -> Declared:
-    standardised = name == "breast_cancer_standardised"  # outside any guarantee
     data = load_dataset(name.removesuffix("_standardised"))
-    values = np.asarray(data.X, dtype=float)
-    if standardised:
-        unit = (values - values.mean(axis=0)) / values.std(axis=0) * np.sqrt(_NUMERIC_SQUARE)
+    frame = data.frame[list(data.X.columns)]
+    if name.endswith("_standardised"):  # outside any guarantee
+        schema = TableSchema([_by_its_spread(column) for _, column in frame.items()])
     else:
-        bounds = np.array([data.bounds[column] for column in data.X.columns], dtype=float)
-        unit = _unit(values, bounds)
-    rows = scaled(unit, np.empty((len(unit), 0)), 0)
+        schema = TableSchema([Numeric(c, tuple(data.bounds[c])) for c in frame])
+    rows = encoded(schema, frame)
     if data.task == "regression":
         low, high = data.target_bounds
-        return Declared(name, rows, _unit(np.asarray(data.y, float), np.array([low, high])), 0)
+        targets = (np.asarray(data.y, float) - (low + high) / 2) / ((high - low) / 2)
+        return Declared(name, rows, np.clip(targets, -1, 1), 0)
     return Declared(name, rows, np.asarray(data.y), len(data.classes))
+
+
+def _by_its_spread(column: "pd.Series[float]") -> Numeric:
+    """Declare what makes (x − mean)/deviation of a column."""
+    middle, half = float(column.mean()), 3**0.5 * float(column.std(ddof=0))
+    wide = max(2 * half, float((column - middle).abs().max()))
+    bounds, typical = (middle - wide, middle + wide), (middle - half, middle + half)
+    return Numeric(str(column.name), bounds, typical=typical)
 
 
 def _from_csv(name: str, file: Path, about: dict[str, Any]) -> Declared:
     frame = pd.read_csv(file).drop(columns=about.get("leave_out", []))
     labels = frame.pop(about["target"]).to_numpy()
     bounds = about.get("numeric", {})
-    coded = [column for column in frame if column not in bounds]
-    yes_or_no = [column for column in coded if frame[column].nunique() == 2]
-    several = [column for column in coded if frame[column].nunique() > 2]
-    numbers = (
-        _unit(frame[list(bounds)].to_numpy(float), np.array([*bounds.values()], float))
-        if bounds
-        else np.empty((len(frame), 0))
-    )
-    signs = np.column_stack(
-        [np.empty((len(frame), 0)), *(2.0 * (frame[c] == frame[c].max()) - 1 for c in yes_or_no)]
-    )
-    levels = (
-        pd.get_dummies(frame[several].astype(str), dtype=float).to_numpy()
-        if several
-        else np.empty((len(frame), 0))
-    )
-    # A yes or no is ±½: as far apart as two levels are.
-    rows = scaled(numbers, np.hstack([signs / 2, levels]), len(several) + len(yes_or_no) // 4)
-    return Declared(name, rows, labels.astype(int), 2)
+    schema = TableSchema([_column(frame[c], bounds.get(c)) for c in frame])
+    return Declared(name, encoded(schema, frame), labels.astype(int), 2)
 
 
-def _unit(values: FloatArray, bounds: FloatArray) -> FloatArray:
-    low, high = bounds[..., 0], bounds[..., 1]
-    return np.asarray(np.clip((values - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0))
+def _column(values: "pd.Series[Any]", bounds: list[float] | None) -> Numeric | YesNo | Categorical:
+    """Declare a column; its levels are those that occur, as a code book would list them."""
+    if bounds:
+        return Numeric(str(values.name), (bounds[0], bounds[1]))
+    levels = sorted(values.unique().tolist())
+    kind = YesNo if len(levels) == 2 else Categorical
+    return kind(str(values.name), levels)

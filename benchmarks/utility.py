@@ -37,12 +37,21 @@ _PEER_SECONDS = 900
 def measure(
     splits: int = 20, names: tuple[str, ...] = (), ways: tuple[Way, ...] = WAYS
 ) -> dict[str, Any]:
-    """Measure all tables, or those that are named."""
+    """Measure all tables, or those that are named; what is done is written on the way."""
     found = loaders()
-    entries: list[dict[str, Any]] = []
+    measured: dict[str, Any] = {"machine": machine(), "psi": PSI, "tables": _others(names)}
     for name in names or tuple(found):
-        entries += measure_table(found[name](), splits, ways)
-    return {"machine": machine(), "psi": PSI, "tables": entries}
+        measured["tables"] += measure_table(found[name](), splits, ways)
+        write(measured)
+    return measured
+
+
+def _others(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Entries of an earlier run, of tables that are not to be measured again."""
+    if not names or not RESULTS.exists():
+        return []
+    before = json.loads(RESULTS.read_text(encoding="utf-8"))["tables"]
+    return [entry for entry in before if entry["table"] not in names]
 
 
 def measure_table(table: Declared, splits: int, ways: tuple[Way, ...]) -> list[dict[str, Any]]:
@@ -70,6 +79,7 @@ def measure_table(table: Declared, splits: int, ways: tuple[Way, ...]) -> list[d
             "delta": delta,
             "epsilon": epsilon,
             **_summary(trials, results),
+            "seconds": _seconds(results),
             "seconds_over_peer": _ratio(results, seconds.get(epsilon or BUDGETS[0])),
         }
         for (name, delta, epsilon), results in made.items()
@@ -147,9 +157,14 @@ def _summary(trials: list[_Trial], results: list[Made]) -> dict[str, Any]:
     }
 
 
-def _ratio(results: list[Made], peer: float | None) -> float | None:
+def _seconds(results: list[Made]) -> float | None:
     some = [one.seconds for one in results if one.models is not None]
-    return round(float(np.median(some)) / peer, 2) if some and peer else None
+    return round(float(np.median(some)), 3) if some else None
+
+
+def _ratio(results: list[Made], peer: float | None) -> float | None:
+    own = _seconds(results)
+    return round(own / peer, 2) if own is not None and peer else None
 
 
 def _peer(table: Declared, trials: list[_Trial]) -> Iterator[tuple[float, list[Made]]]:

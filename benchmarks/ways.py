@@ -14,6 +14,7 @@ from benchmarks import objective_perturbation
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.beforehand import is_tried
+from rashomon_explorer.estimators.parameters import ENCODED_NORM
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -78,8 +79,11 @@ def run(way: Way, task: Task) -> Made:
     return Made(models, time.perf_counter() - start, skipped, refused)
 
 
-def ours(sampler: str, **settings: Any) -> Callable[[Task], FloatArray]:
-    """Return what fits one of our estimators, everything else by the rule."""
+def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]:
+    """Return what fits one of our estimators, everything else by its defaults.
+
+    Rows come with norm 1, and are handed on with the norm that a schema would have given them.
+    """
 
     def make(task: Task) -> FloatArray:
         given = {
@@ -87,8 +91,8 @@ def ours(sampler: str, **settings: Any) -> Callable[[Task], FloatArray]:
             "epsilon": task.epsilon,
             "delta": task.delta,
             "random_state": task.seed,
-            "patience": _PATIENCE,
-            **dict.fromkeys(("radius", "ridge", "n_draws"), "auto"),
+            "row_norm": ENCODED_NORM,
+            **({} if sampler == "auto" else {"patience": _PATIENCE}),
             **settings,
         }
         estimator: Any = (
@@ -98,8 +102,9 @@ def ours(sampler: str, **settings: Any) -> Callable[[Task], FloatArray]:
         )
         _refuse_the_hopeless(estimator, task)
         with said_elsewhere():  # and foretold already
-            drawn = estimator.fit(task.rows, task.targets).rashomon_set_
-        models = drawn.coef.reshape(len(drawn.coef), -1, task.rows.shape[1] + 1)
+            drawn = estimator.fit(ENCODED_NORM * task.rows, task.targets).rashomon_set_
+        models = drawn.coef.reshape(len(drawn.coef), -1, task.rows.shape[1] + 1).copy()
+        models[..., :-1] *= ENCODED_NORM
         if task.classes < 3:
             return np.asarray(models)
         return np.concatenate([np.zeros_like(models[:, :1]), models], axis=1)
@@ -109,7 +114,7 @@ def ours(sampler: str, **settings: Any) -> Callable[[Task], FloatArray]:
 
 def _refuse_the_hopeless(estimator: Any, task: Task) -> None:
     n, d = task.rows.shape
-    if not traits_of(estimator.sampler).may_give_up:
+    if not traits_of(estimator.sampler).may_give_up:  # and what chooses refuses by itself
         return
     if (d + 1) * max(1, task.classes - 1) > _MOST_PARAMETERS:
         raise Skipped(f"more than {_MOST_PARAMETERS} parameters")
@@ -151,11 +156,13 @@ def _perturbed(task: Task) -> FloatArray:
 
 
 WAYS = (
+    Way("auto", ours()),
+    Way("auto, 20 models", ours(n_draws=20)),
+    Way("ellipsoid", ours("ellipsoid", n_draws=20), pure=False),
     Way("exact", ours("exact", psi=0.02)),
     Way("exact, one model", ours("exact", psi=0.0)),
-    Way("exact, 20 models", ours("exact", psi=0.02, n_draws=20)),
-    Way("gradients, one model", ours("langevin", psi=0.0), pure=False),
-    Way("gradients, 20 models", ours("langevin", psi=0.0, n_draws=20), pure=False),
+    Way("gradients, one model", ours("langevin_average", n_draws=1), pure=False),
+    Way("clipped gradients, one model", ours("langevin_clipped", n_draws=1), pure=False),
     Way("objective perturbation", _perturbed, regression=False),
     Way("scikit-learn, not private", _not_private, private=False),
 )

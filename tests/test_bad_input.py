@@ -66,7 +66,7 @@ def targets_for(kind: str, n: int) -> NDArray[np.int_]:
 def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: FloatArray) -> None:
     """Losses, minimum and hit rate of a set, from a problem posed anew."""
     models = model.rashomon_set_
-    problem = Problem(rows, y, loss=loss, radius=model.radius, row_norm=model.row_norm)
+    problem = Problem(rows, y, loss=loss, radius=model.plan_.radius, row_norm=models.row_norm)
     losses = problem.value(models.coef.T)
     assert np.allclose(models.losses, losses, rtol=1e-4, atol=1e-4)
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-8)
@@ -122,7 +122,7 @@ def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> N
     models = model.rashomon_set_
     assert np.isfinite(models.losses).all()
     assert models.hit_rate == np.mean(models.losses <= models.minimum.value + models.psi)
-    assert (np.linalg.norm(models.coef, axis=1) <= model.radius * (1 + 1e-9) + 1e-5).all()
+    assert (np.linalg.norm(models.coef, axis=1) <= model.plan_.radius * (1 + 1e-9) + 1e-5).all()
     assert np.isfinite(model.predict(X)).all()
     if isinstance(model, RashomonClassifier):
         assert np.isfinite(model.decision_function(X)).all()

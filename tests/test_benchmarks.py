@@ -226,7 +226,7 @@ def test_chains_at_home_are_mostly_inside():
 
 def small_table(classes=2):
     rng = np.random.default_rng(0)
-    rows = declared.scaled(rng.uniform(-1, 1, (60, 3)), np.empty((60, 0)), 0)
+    rows = rng.uniform(-1, 1, (60, 3)) / np.sqrt(3)
     scores = rows @ [4.0, -2.0, 0.0]
     if not classes:
         return declared.Declared("small", rows, np.clip(scores / 6, -1, 1), 0)

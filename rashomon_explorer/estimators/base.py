@@ -126,11 +126,11 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             self._targets(table),
             loss=loss,
             radius=radius_of(planned),
-            row_norm=self.row_norm,
+            row_norm=self._row_norm,
             ridge=planned.ridge,
         )
         if table.may_be_long:
-            warn_if_shortened(problem.clipped_share, self.row_norm)
+            warn_if_shortened(problem.clipped_share, self._row_norm)
         public = self._public(table)
 
         def attributes(draws: Draws) -> dict[str, Any]:
@@ -167,7 +167,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
                 **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
                 "loss": planned.loss,
-                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta", "row_norm")},
+                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
+                "row_norm": self._row_norm,
                 "sampler": self._carrier(planned),
                 **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
                 "patience": self.patience,
@@ -188,7 +189,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             feature_names=(*table.feature_names, "intercept"),
             classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
             link=problem.loss.link,
-            row_norm=self.row_norm,
+            row_norm=self._row_norm,
             target_bounds=self._target_bounds(),
             plan=planned,
             guarantee=guarantee,

@@ -37,6 +37,17 @@ def is_tried(planned: Plan) -> bool:
     return planned.p > ALWAYS_CAME and not planned.along_path
 
 
+def is_hopeless(planned: Plan) -> bool:
+    """Whether exact draws are not to be expected; sooner known than what would let them come.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> is_hopeless(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    False
+    """
+    found = preflight(planned) if is_tried(planned) else None
+    return found is not None and not found.likely
+
+
 def foretold(planned: Plan) -> str:
     """Say that exact draws are not to be expected, and what would let them come.
 

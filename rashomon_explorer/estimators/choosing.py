@@ -1,14 +1,17 @@
 """Which sampler carries out a request: the best that public numbers let one hope for."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
-from rashomon_explorer.estimators.beforehand import foretold
+from rashomon_explorer.estimators.beforehand import foretold, is_hopeless
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import MECHANISMS, Plan, Request
 from rashomon_explorer.planning.offers import Offer
+from rashomon_explorer.planning.rule import AUTO, completed, cost
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
@@ -16,6 +19,9 @@ from rashomon_explorer.samplers import SAMPLERS
 
 _MANY = 0.5
 """Guaranteed hit rate from which draws that are uniform on the set are worth more than more hits"""
+
+_ANY = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
+_SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,13 @@ class Way:
         Key in ``SAMPLERS``.
     offer : Offer
         Of its mechanism.
+    cost : float
+        What the rule expects of a draw's loss.
     """
 
     sampler: str
     offer: Offer
+    cost: float
 
     @property
     def may_give_up(self) -> bool:
@@ -45,26 +54,36 @@ class Way:
         return centre is not None and centre <= self.offer.plan.psi
 
     @property
-    def hopeless(self) -> str:
-        """Why its draws are not to be expected, tried on simulated rows; empty where they are."""
-        return foretold(self.offer.plan) if self.may_give_up else ""
+    def hopeless(self) -> bool:
+        """Whether its draws are not to be expected, tried on simulated rows."""
+        return self.may_give_up and is_hopeless(self.offer.plan)
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not taken."""
+        return foretold(self.offer.plan) if self.offer.applies else self.offer.why
 
 
 @lru_cache(maxsize=64, typed=True)
 def chosen(**asked: Any) -> Plan:
     """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing.
 
-    One draw, or ψ = 0, asks for one good model: the way of least promised excess. Several draws
-    ask for the set: the way that is uniform on it, if at least half of its draws are promised to
-    lie in it; else the way of most promised hits; else, where no way promises a fifth, one whose
-    draws lie around a model that is promised to be in the set; else that of least promised excess.
+    What is left open (``"auto"``) is settled for each way by itself, by the rule of
+    :func:`~rashomon_explorer.planning.rule.completed`, and then the ways are compared.
+
+    One draw, or ψ = 0, asks for one good model: the way of which the rule expects the least loss.
+    Several draws ask for the set: the way that is uniform on it, if at least half of its draws are
+    promised to lie in it; else the way of most promised hits; else, where no way promises a fifth,
+    one whose draws lie around a model that is promised to be in the set; else that of which the
+    rule expects the least loss. Where their number is left open, only ways for which the rule
+    settles on several draws are asked for the set, and if there is none, one good model is.
     Draws that may not come are chosen only if they do on simulated rows, and of two ways that
     promise the same, the one that always answers.
 
     Parameters
     ----------
     **asked
-        As :class:`~rashomon_explorer.planning.Request` takes them.
+        As :func:`~rashomon_explorer.planning.rule.completed` takes them.
 
     Returns
     -------
@@ -81,66 +100,83 @@ def chosen(**asked: Any) -> Plan:
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
     >>> budget = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
     >>> chosen(**rows, **budget, n_draws=1).sampler, chosen(**rows, **budget, n_draws=3).sampler
-    ('unthresholded', 'exact')
+    ('langevin_average', 'exact')
     >>> print(chosen(**rows, **budget, n_draws=3).why.split(";")[0])
     at least 90% of the draws lie in the set, uniformly
     """
-    request = Request(**asked)
     with said_elsewhere():  # whoever asks for a plan warns of it
-        ways = [
-            Way(name, _offer(kind.traits.mechanism, request))
-            for name, kind in SAMPLERS.items()
-            if kind.traits.weighed
-        ]
-        ways.sort(key=lambda way: _rank(way, request))
-        hopes = {}
-        for way in ways:
-            hopes[way.sampler] = way.offer.why if not way.offer.applies else way.hopeless
-            if not hopes[way.sampler]:
-                return replace(
-                    way.offer.plan,
-                    sampler=way.sampler,
-                    why=_why(way, request),
-                    options=tuple(one.offer for one in ways),
-                )
-    told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
+        ways = [_way(name, asked) for name, kind in SAMPLERS.items() if kind.traits.weighed]
+        ways.sort(key=_rank)
+        for way in chain(ways, _in_smaller_balls(ways, asked)):
+            if way.offer.applies and not way.hopeless:
+                return _taken(way, ways)
+        told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
     raise SamplerError(
         f"no way to draw is to be expected to answer, so that nothing was charged. {told}. "
         'To try one all the same, name it: sampler="exact"'
     )
 
 
-def is_about_one(request: Request) -> bool:
-    """Whether one good model is asked for, and not the set.
+def is_about_one(planned: Plan) -> bool:
+    """Whether one good model is planned for, and not the set.
 
     Examples
     --------
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> budget = {"radius": 4, "row_norm": 1.5, "epsilon": 1, "delta": 0}
-    >>> is_about_one(Request(**rows, **budget, n_draws=1))
+    >>> from rashomon_explorer.planning import plan
+    >>> is_about_one(plan(50_000, 11, 0.02, radius=4, row_norm=1.5, epsilon=1))
     True
     """
-    return request.n_draws == 1 or request.psi == 0
+    return planned.n_draws == 1 or planned.psi == 0
 
 
-def _offer(mechanism: str, request: Request) -> Offer:
+def _taken(way: Way, ways: list[Way]) -> Plan:
+    offers = tuple(one.offer for one in ways)
+    planned: Plan = replace(way.offer.plan, sampler=way.sampler, why=_why(way), options=offers)
+    return planned
+
+
+def _way(sampler: str, asked: dict[str, Any]) -> Way:
+    """Complete the request for a sampler by the rule, and have its mechanism offer."""
+    traits = SAMPLERS[sampler].traits
+    mechanism = traits.mechanism
+    probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
+    if not probe.applies and not MECHANISMS[mechanism].instead:
+        return Way(sampler, probe, math.inf)
+    if not probe.applies:
+        mechanism = MECHANISMS[mechanism].instead
+    if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
+        asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    request = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
-    instead = MECHANISMS[mechanism].instead
-    return offer if offer.applies or not instead else MECHANISMS[instead].offer(request)
+    return Way(sampler, offer, cost(mechanism, offer.plan))
 
 
-def _rank(way: Way, request: Request) -> tuple[Any, ...]:
+def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in taken.items() if asked[name] == AUTO}
+
+
+def _in_smaller_balls(ways: list[Way], asked: dict[str, Any]) -> Iterator[Way]:
+    """Exact draws that are hopeless where the rule would have them, where more of them come."""
+    if asked["radius"] == AUTO:
+        found = (way for way in ways if way.may_give_up and way.offer.applies)
+        for way in islice(found, 1):
+            largest = way.offer.plan.radius
+            for radius in (R for R in _SMALLER if R < largest):
+                yield _way(way.sampler, {**asked, "radius": radius})
+
+
+def _rank(way: Way) -> tuple[Any, ...]:
     offer = way.offer
     if not offer.applies:
         return (4,)
-    if not is_about_one(request):
+    if not is_about_one(offer.plan):
         if offer.uniform and offer.hit_rate >= _MANY:
             return (0, way.may_give_up, -offer.hit_rate)
         if offer.hit_rate >= WEAK_HIT_RATE:
             return (1, -_shown(offer.hit_rate), way.may_give_up)
         if way.around_the_set:
             return (2, offer.plan.centre_excess)
-    return (3, _shown(offer.excess), way.may_give_up)
+    return (3, way.cost, way.may_give_up)
 
 
 def _shown(value: float) -> float:
@@ -148,20 +184,22 @@ def _shown(value: float) -> float:
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
-def _why(way: Way, request: Request) -> str:
+def _why(way: Way) -> str:
     offer = way.offer
     comes = "they are to be expected, though rows may be unusual"
     comes = comes if way.may_give_up else "it always answers"
-    if not is_about_one(request) and offer.hit_rate >= WEAK_HIT_RATE:
+    if not is_about_one(offer.plan) and offer.hit_rate >= WEAK_HIT_RATE:
         around = offer.plan.centre_excess is not None
         crowded = "on a released ellipsoid" if around else "crowded near the best model"
         where = "uniformly" if offer.uniform else crowded
         hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
         return f"{hits}; {comes}"
-    if not is_about_one(request) and way.around_the_set:
+    if not is_about_one(offer.plan) and way.around_the_set:
         near = rounded_up(offer.plan.centre_excess)
         return (
             f"the draws lie around a model whose excess is promised to be at most {near}, within "
             f"ψ; no share of hits is proved; {comes}"
         )
-    return f"the least excess that any way promises, {rounded_up(offer.excess)}; {comes}"
+    if is_about_one(offer.plan):
+        return f"one model, the least loss is to be expected of this way; {comes}"
+    return f"no way can promise the set, and the least loss is to be expected of this one; {comes}"

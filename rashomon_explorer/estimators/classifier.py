@@ -41,10 +41,11 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     delta : float, default=1e-6
         Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
-    n_draws : int or "auto", default=20
+    n_draws : int or "auto", default="auto"
         Number of models. ``"auto"`` settles what it stands for, here, for ``radius`` and for
         ``ridge``, from public numbers alone, by the rule of
-        :func:`rashomon_explorer.planning.rule.completed`; ``plan_`` has what was chosen.
+        :func:`rashomon_explorer.planning.rule.completed`; ``plan_`` has what was chosen. It is 5
+        to 20 where as many are promised to show the Rashomon set, and otherwise one good model.
     sampler : str, default="auto"
         ``"auto"`` chooses from public numbers and says why in ``plan_`` (docs/choosing.md); a way
         whose draws are not to be expected is not chosen, and where there is no other, nothing is
@@ -59,14 +60,16 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         uniform models near it: one price for any number of draws, at any number of columns
         (docs/ellipsoid.md). ``"ellipsoid_exact"`` draws on it exactly from the thresholded law, and
         pays for each draw as well.
-    radius : float or "auto", default=4.0
+    radius : float or "auto", default="auto"
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
         ``"auto"`` takes a larger ball the more rows and budget there are for each parameter.
-    row_norm : float, default=1.0
+    row_norm : float or "auto", default="auto"
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
-        features first with :class:`PublicBoundsScaler`.
-    ridge : float or "auto", default=0.0
-        Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
+        features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
+        whose encoder scales rows to it: the intercept's share of the price is then a fifth.
+    ridge : float or "auto", default="auto"
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 unless a ridge makes the
+        models of a named ``sampler``, or of a private centre, better.
     patience : int or None, default=5_000_000
         Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
         The guarantee says how likely that is at most, where public numbers tell; see
@@ -153,11 +156,11 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         psi: float = 0.02,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        n_draws: int | str = 20,
+        n_draws: int | str = "auto",
         sampler: str = "auto",
-        radius: float | str = 4.0,
-        row_norm: float = 1.0,
-        ridge: float | str = 0.0,
+        radius: float | str = "auto",
+        row_norm: float | str = "auto",
+        ridge: float | str = "auto",
         patience: int | None = 5_000_000,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,

@@ -14,11 +14,17 @@ from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.rule import AUTO, completed
+from rashomon_explorer.planning.rule import AUTO, MOST_DRAWS
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 from rashomon_explorer.schema import TableSchema
+
+USUAL_NORM = 1.0
+"""Bound of ‖x‖ unless another is declared."""
+
+ENCODED_NORM = 2.0
+"""Norm of a typical row that a schema encodes: the constant, of length 1, then costs little."""
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
 
@@ -37,7 +43,7 @@ class RashomonParameters(PaysForRows):
         "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO})],
         "sampler": [StrOptions({AUTO, *SAMPLERS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "schema": [TableSchema, str, os.PathLike, None],
@@ -54,7 +60,7 @@ class RashomonParameters(PaysForRows):
         n_draws: int | str,
         sampler: str,
         radius: float | str,
-        row_norm: float,
+        row_norm: float | str,
         ridge: float | str,
         patience: int | None,
         schema: TableSchema | str | os.PathLike[str] | None,
@@ -114,6 +120,13 @@ class RashomonParameters(PaysForRows):
         """
         return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
 
+    @property
+    def _row_norm(self) -> float:
+        """Declared bound of ‖x‖."""
+        if not isinstance(self.row_norm, str):
+            return self.row_norm
+        return USUAL_NORM if self.schema is None else ENCODED_NORM
+
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._made(n_samples, n_features, loss)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
@@ -127,14 +140,15 @@ class RashomonParameters(PaysForRows):
             "n": n_samples,
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
-            "row_norm": row_bound(self.row_norm, intercept=True),
+            "row_norm": row_bound(self._row_norm, intercept=True),
             "ledger": self.ledger is not None,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
         }
         if self.sampler != AUTO:
-            return made_once(traits_of(self.sampler).mechanism, **asked)
-        if AUTO in asked.values():  # before it is known what will carry the plan out
-            asked = completed("path" if self.delta > 0 else "exact", **asked).numbers
+            named = traits_of(self.sampler)
+            if named.n_chains and self.n_draws == AUTO:  # the curator's own look has no price
+                asked["n_draws"] = MOST_DRAWS
+            return made_once(named.mechanism, **asked)
         return chosen(**asked)
 
     def _carrier(self, planned: Plan) -> str:
@@ -152,7 +166,7 @@ class RashomonParameters(PaysForRows):
             n=n_samples,
             p=(n_features + 1) * loss.outputs,
             domain=Ball(radius),
-            row_bound=row_bound(self.row_norm, intercept=True),
+            row_bound=row_bound(self._row_norm, intercept=True),
             ridge=ridge,
         )
 

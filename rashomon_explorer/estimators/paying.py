@@ -25,10 +25,15 @@ class PaysForRows(ShowsFit):
     """The parts of a fit that do not depend on what is drawn."""
 
     if TYPE_CHECKING:
-        row_norm: float
+        row_norm: Any
         schema: Any
         ledger: Any
         random_state: Any
+
+    @property
+    def _row_norm(self) -> float:
+        """Declared bound of ‖x‖."""
+        return float(self.row_norm)
 
     @property
     def _declared(self) -> TableSchema | None:
@@ -49,7 +54,7 @@ class PaysForRows(ShowsFit):
             return UnreadTable(self, X, y, numeric=numeric, charged=charged)
         warn_of_unconfirmed(declared)
         asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
-        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
+        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""

@@ -35,15 +35,15 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     delta : float, default=1e-6
         Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
         be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
-    n_draws : int or "auto", default=20
+    n_draws : int or "auto", default="auto"
         Number of models; ``"auto"`` as for :class:`RashomonClassifier`.
     sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
-    radius : float or "auto", default=2.0
+    radius : float or "auto", default="auto"
         Radius of the ball of models, for mapped targets, the intercept included.
-    row_norm : float, default=1.0
-        Declared bound of ‖x‖; longer rows are shortened.
-    ridge : float or "auto", default=0.0
+    row_norm : float or "auto", default="auto"
+        Declared bound of ‖x‖; longer rows are shortened. As for :class:`RashomonClassifier`.
+    ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     patience : int or None, default=5_000_000
         As for :class:`RashomonClassifier`.
@@ -88,10 +88,10 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     >>> from sklearn.pipeline import make_pipeline
     >>> from rashomon_explorer import PublicBoundsScaler, RashomonRegressor, load_dataset
     >>> data = load_dataset("diabetes")
-    >>> reg = RashomonRegressor(epsilon=1e3, target_bounds=data.target_bounds, random_state=0)
+    >>> reg = RashomonRegressor(epsilon=4.0, target_bounds=data.target_bounds, random_state=0)
     >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
     >>> reg.rashomon_set_.coef.shape
-    (20, 11)
+    (1, 11)
     """
 
     _loss = "squared"
@@ -108,11 +108,11 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         psi: float = 0.02,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        n_draws: int | str = 20,
+        n_draws: int | str = "auto",
         sampler: str = "auto",
-        radius: float | str = 2.0,
-        row_norm: float = 1.0,
-        ridge: float | str = 0.0,
+        radius: float | str = "auto",
+        row_norm: float | str = "auto",
+        ridge: float | str = "auto",
         patience: int | None = 5_000_000,
         target_bounds: tuple[float, float] = UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,

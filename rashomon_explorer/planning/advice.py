@@ -1,5 +1,6 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
+from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
@@ -34,6 +35,8 @@ say: that follows from p = 11 and βψ alone.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
     """
+    if isinstance(planned, ClippedPathPlan):
+        return "\n".join([_cost(planned), _steps(planned), _clipped(planned), *wishes(planned)])
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
     if isinstance(planned, EllipsoidExactPlan):
@@ -164,3 +167,12 @@ def _average(planned: PathPlan) -> str:
         f"{rounded_up(planned.excess_bound)} in expectation"
     )
     return f"{told}; no hit rate is promised."
+
+
+def _clipped(planned: ClippedPathPlan) -> str:
+    return (
+        f"No row pulls harder than a slope of {planned.most:g}, which is what makes the noise "
+        "small. With slopes so clipped, the loss of a draw exceeds the least by at most "
+        f"{rounded_up(planned.clipped_excess)} in expectation; nothing is promised of the loss "
+        "itself, nor of hits."
+    )

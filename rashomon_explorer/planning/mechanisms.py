@@ -4,7 +4,10 @@ import math
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+from rashomon_explorer.losses import get_loss
+from rashomon_explorer.losses.clipped_pull import clipped
 from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.planning.clipped_path import ClippedPathPlan, plan_clipped_path
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan, plan_ellipsoid_exact
 from rashomon_explorer.planning.offers import Mechanism, Offer, Request, declined
@@ -67,7 +70,7 @@ class Unthresholded:
 
     def plan(self, request: Request) -> Plan:
         """See :class:`Mechanism`."""
-        bought = _by_the_best(request, psi=0.0)
+        bought = _by_the_best(replace(request, psi=0.0))
         within = crowded_hit_rate(request.p, bought.beta, request.psi)
         return _of_the_set(bought, request, within)
 
@@ -119,6 +122,23 @@ class PathAverage(Path):
         return replace(_of_the_set(bought, request, within), sampler="langevin_average")
 
 
+class PathClipped(Path):
+    """The chains at ψ = 0 along the loss with clipped slopes, of which alone a loss is promised."""
+
+    name: ClassVar[str] = "path_clipped"
+    draws: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
+
+    def plan(self, request: Request) -> ClippedPathPlan:
+        """See :class:`Mechanism`."""
+        return plan_clipped_path(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """Decline losses that have no such form."""
+        if clipped(get_loss(request.loss)) is None:
+            return declined(self, "for logistic and squared loss")
+        return super().offer(request)
+
+
 class Ellipsoid:
     """A centre and its Hessian, paid for once; every model near them is free."""
 
@@ -166,16 +186,17 @@ MECHANISMS: dict[str, Mechanism] = {
         Regularised(),
         Path(),
         PathAverage(),
+        PathClipped(),
         Ellipsoid(),
         EllipsoidExact(),
     )
 }
 
 
-def _by_the_best(request: Request, **changed: float) -> Plan:
-    # A ledger adds up by one rule.
-    certificate = "oscillation" if request.ledger else "best"
-    return plan(**{**request.numbers, **changed}, certificate=certificate)
+def _by_the_best(request: Request) -> Plan:
+    # A ledger adds up by one rule, and no certificate gains without a ridge and δ.
+    gains = request.ridge > 0 and request.delta > 0 and not request.ledger
+    return plan(**request.numbers, certificate="best" if gains else "oscillation")
 
 
 def _of_the_set(bought: P, request: Request, hit_rate: float) -> P:

@@ -109,6 +109,11 @@ class Plan(Shown):
         return None
 
     @property
+    def weighed_excess(self) -> float:
+        """Bound of an expected excess by which the rule weighs it against other plans."""
+        return self.excess_bound if self.centre_excess is None else self.centre_excess
+
+    @property
     def by_bounded_range(self) -> bool:
         """Whether bounded range alone pays for the draws, and no better certificate."""
         return self.certificate == "oscillation"

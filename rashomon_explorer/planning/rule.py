@@ -1,12 +1,12 @@
 """The rule for what a user leaves open: radius, ridge and number of draws from public numbers."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
 from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
 from rashomon_explorer.planning.mechanisms import MECHANISMS
 from rashomon_explorer.planning.offers import Mechanism, Request
+from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.validation import check_positive
 
@@ -28,10 +28,12 @@ LEAST_RADIUS = 4.0
 # Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
 # forgives a larger ball than a single draw does.
 _WORTH = 6.0
-_WORTHS = {"path": 30.0, "path_average": 30.0}
+_LOOSE = ("path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact")
+_WORTHS = dict.fromkeys(_LOOSE, 30.0)
 _WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
-_COUNTS = (MOST_DRAWS, 10, 5, 2, 1)
-_RIDGES = (0.0, *(10.0 ** (-k / 2) for k in range(8, 0, -1)))
+_BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
+_COUNTS = (MOST_DRAWS, 10, 5)
+_RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def completed(
@@ -62,14 +64,15 @@ def completed(
     they balance where accuracy is best, and ``worth``, was settled on simulated tables
     (docs/benchmarks.md).
 
-    A mechanism that promises no loss takes the ball of ``"path"``.
+    Of draws around a centre, promised(R) is the centre's.
 
     *Ridge.* The m of least promised excess + mR²/2, so that what it biases is counted: 0, except
     where a certificate of strongly convex losses makes draws cheaper.
 
-    *Draws.* One, which all of the budget makes good. For ψ > 0, if a hit rate of ``LEAST_HITS`` is
-    promised of each of 20, 10, 5, 2 or 1 draws in a ball from ``LEAST_RADIUS`` to the radius above,
-    as many as can be, in the largest such ball.
+    *Draws.* For ψ > 0, if a hit rate of ``LEAST_HITS`` is promised of each of 20, 10 or 5 draws, or
+    if they lie around a centre that is promised to be in the set, in a ball from ``LEAST_RADIUS``
+    to the radius above, as many as can be, in the largest such ball. Otherwise one, which all of
+    the budget makes good: fewer than five show no set, and each would cost accuracy.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def completed(
     >>> [completed("exact", n=n, p=11, **pure).n_draws for n in (10_000, 10**6)]
     [1, 20]
     """
-    worth = _usual_worth(mechanism, loss) if worth is None else worth
+    worth = worth_of(mechanism, loss) if worth is None else worth
     check_positive(worth=worth)
     asked: dict[str, Any] = {
         "n": n,
@@ -118,11 +121,44 @@ def completed(
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
         balls = _balls(made, one, radius, ridge, worth)
-        counts = _COUNTS if n_draws == AUTO else (one.n_draws,)
+        counts = _COUNTS if n_draws == AUTO else tuple({one.n_draws} - {1})
         return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
 
 
-def _usual_worth(mechanism: str, loss: str | Loss) -> float:
+def cost(mechanism: str, planned: Plan) -> float:
+    """Say what the rule expects of a draw's loss: the promise over ``worth``, and L(0)/R.
+
+    The promises of different mechanisms are different multiples of what happens; over their
+    ``worth`` they can be compared, also of different balls.
+
+    Parameters
+    ----------
+    mechanism : str
+        Key in ``MECHANISMS``.
+    planned : Plan
+        Of one of the mechanisms that samplers carry out.
+
+    Examples
+    --------
+    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
+    >>> for name in ("exact", "path"):
+    ...     best = completed(name, n=4_000, p=31, **budget)
+    ...     print(name, round(cost(name, MECHANISMS[name].plan(best)), 3))
+    exact 0.105
+    path 0.041
+    """
+    assert planned.radius is not None and planned.zero_loss is not None
+    ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
+    of_the_ball = planned.zero_loss / planned.radius
+    return ridged / worth_of(mechanism, planned.loss) + of_the_ball + _BIAS.get(mechanism, 0.0)
+
+
+def worth_of(mechanism: str, loss: str | Loss) -> float:
+    """By how much a mechanism's promise is divided where it is weighed.
+
+    >>> worth_of("exact", "logistic"), worth_of("exact", "squared")
+    (6.0, 1.0)
+    """
     if get_loss(loss).link == "identity":
         return _WORTH_OF_LENGTH
     return _WORTHS.get(mechanism, _WORTH)
@@ -133,8 +169,6 @@ def _balls(
 ) -> list[Request]:
     """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
     zeros = loss_of_zeros(get_loss(one.loss))
-    if not math.isfinite(_promised(mechanism, replace(one, ridge=0.0 if ridge == AUTO else ridge))):
-        mechanism = MECHANISMS["path" if one.delta > 0 else "exact"]  # it promises no loss
     share = _share(mechanism, one) if ridge == AUTO else None
 
     def at(size: float) -> Request:
@@ -154,12 +188,31 @@ def _sure(
     mechanism: Mechanism, balls: list[Request], psi: float, counts: tuple[int, ...]
 ) -> Request | None:
     """As many draws as are promised to hit, in the largest ball for which they are."""
-    for count in counts if psi > 0 else ():
-        for ball in reversed(balls):
-            tried = replace(ball, psi=psi, n_draws=count)
-            if float(mechanism.plan(tried).hit_rate_bound) >= LEAST_HITS:
-                return tried
-    return None
+
+    def tried(ball: Request, count: int) -> Request | None:
+        request = replace(ball, psi=psi, n_draws=count)
+        return request if promises_the_set(mechanism.plan(request)) else None
+
+    # Where the fewest are not promised in the smallest ball, no others are.
+    if not counts or psi == 0 or tried(balls[0], counts[-1]) is None:
+        return None
+    found = (tried(ball, count) for count in counts for ball in reversed(balls))
+    return next((one for one in found if one is not None), None)
+
+
+def promises_the_set(planned: Plan) -> bool:
+    """Whether draws are promised to lie in the set, or around a model that is promised to.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> [promises_the_set(plan(n, **rows)) for n in (5_000, 50_000)]
+    [False, True]
+    """
+    centre = planned.centre_excess
+    around = centre is not None and centre <= planned.psi
+    return around or planned.hit_rate_bound >= LEAST_HITS
 
 
 def _share(mechanism: Mechanism, one: Request) -> float:
@@ -175,5 +228,5 @@ def _may_help(one: Request) -> bool:
 
 def _promised(mechanism: Mechanism, request: Request) -> float:
     """Bound the expected excess over the best model of the ball, by the loss without its ridge."""
-    excess = float(mechanism.plan(request).excess_bound)
+    excess = float(mechanism.plan(request).weighed_excess)
     return excess + request.ridge * request.radius**2 / 2

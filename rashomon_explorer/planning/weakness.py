@@ -92,10 +92,16 @@ def _off_centre(excess: float, psi: float) -> str:
 
 def _no_better_than_nothing(planned: Promise) -> str:
     nothing = planned.zero_loss
-    if nothing is None or not math.isfinite(planned.beta) or planned.excess_bound < nothing:
+    if nothing is None or not math.isfinite(planned.beta) or _promised_excess(planned) < nothing:
         return ""
+    of = "" if math.isfinite(planned.excess_bound) else ", its slopes clipped,"
+    most = rounded_up(_promised_excess(planned))
     return (
-        f"the loss of a draw exceeds the least by up to {rounded_up(planned.excess_bound)} on "
-        f"average, and a model of zeros has at most {rounded_up(nothing)}: the draws may be no "
-        "better than it"
+        f"the loss of a draw{of} exceeds the least by up to {most} on average, and a model of "
+        f"zeros has at most {rounded_up(nothing)}: the draws may be no better than it"
     )
+
+
+def _promised_excess(planned: Promise) -> float:
+    """Bound of what is promised instead, of a clipped loss, where nothing is of the loss itself."""
+    return float(getattr(planned, "weighed_excess", planned.excess_bound))

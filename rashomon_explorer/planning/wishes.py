@@ -8,6 +8,7 @@ from rashomon_explorer.planning.bounds.hit_rate import beta_for_crowded_hit_rate
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import affordable_draws, price
 from rashomon_explorer.planning.public_law import PublicLaw
+from rashomon_explorer.privacy.gaussian import gdp_epsilon
 from rashomon_explorer.rounding import rounded_down, rounded_up
 
 # A temperature so much colder takes more rows, or a larger price, than there are.
@@ -38,7 +39,7 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
 ψ = 0.03372, or radius = 2.372.
     """
     if planned.along_path:
-        return [_PATH]
+        return [_of_a_path(planned)]
     if planned.centre_excess is not None:
         return [_CENTRE]
     wanted = _wanted(planned)
@@ -57,6 +58,23 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     if ridge and law is not None:
         ways += _by_ridge(planned, beta, law)
     return [f"For {told} it takes {', '.join(ways[:-1])}, or {ways[-1]}."]
+
+
+def _of_a_path(planned: Plan) -> str:
+    """Say what would make its promise less than the loss of a model of zeros, about.
+
+    At ψ = 0 the promise is nearly RΔ√(kp)/μ, and Δ is proportional to 1/n.
+    """
+    nothing, mu = planned.zero_loss, planned.guarantee.mu
+    if planned.drawn_psi > 0 or nothing is None or planned.radius is None or mu is None:
+        return _PATH
+    short = planned.weighed_excess / nothing
+    if not 1 < short < _BEYOND:
+        return "More rows, a larger ε or a smaller radius lower it."
+    ways = [f"ε = {rounded_up(gdp_epsilon(mu * short, planned.delta))}"]
+    ways += [f"{math.ceil(planned.n * short):,} rows"]
+    ways += [f"radius = {rounded_down(planned.radius / short)}"] if short < _SMALLER else []
+    return f"For less than that it takes about {', '.join(ways[:-1])} or {ways[-1]}."
 
 
 def _wanted(planned: Plan) -> tuple[str, float] | None:

@@ -46,4 +46,4 @@ def doubt_of(models: Any) -> str:
         return ""
     if has_hit_rate(planned):
         return f"hit rate promised ≥ {hit_rate_text(planned.hit_rate_bound)}: perhaps no use"
-    return f"excess promised {at_most(planned.excess_bound)}: perhaps no use"
+    return f"excess promised {at_most(planned.weighed_excess)}: perhaps no use"

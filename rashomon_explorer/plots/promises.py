@@ -96,7 +96,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     Examples
     --------
     >>> from rashomon_explorer import RashomonClassifier
-    >>> clf = RashomonClassifier(epsilon=4.0, ridge=0.1)
+    >>> clf = RashomonClassifier(epsilon=4.0, radius=4.0, ridge=0.1, n_draws=20)
     >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
     ...     print(promise.promised, promise.name)
     ≥ 88% Draws within ψ

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.centres import Centre
+from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
@@ -18,7 +19,8 @@ Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
 
 _PLANS: dict[str, type[Plan]] = {
-    kind.__name__: kind for kind in (Plan, PathPlan, EllipsoidPlan, EllipsoidExactPlan)
+    kind.__name__: kind
+    for kind in (Plan, PathPlan, ClippedPathPlan, EllipsoidPlan, EllipsoidExactPlan)
 }
 _ELLIPSOID = ("centre", "matrix", "start")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -8,6 +8,7 @@ from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.samplers.langevin_average import LangevinAverage
+from rashomon_explorer.samplers.langevin_clipped import LangevinClipped
 from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
 from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
 from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
@@ -25,6 +26,7 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
         ExactSampler,
         UnthresholdedSampler,
         LangevinAverage,
+        LangevinClipped,
         PlannedPath,
         FiniteGridSampler,
         HitAndRunSampler,
@@ -56,6 +58,7 @@ __all__ = [
     "HitAndRunSampler",
     "IteratedSampler",
     "LangevinAverage",
+    "LangevinClipped",
     "LangevinSampler",
     "MalaSampler",
     "MeteredLangevin",

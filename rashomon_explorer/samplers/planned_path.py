@@ -111,7 +111,7 @@ class PlannedPath:
         """
         assert isinstance(self.plan, PathPlan)
         steps, mean_time = self.plan.n_steps, self.plan.step_size
-        drift = drift_of(target, batch_size=None, precision="double", lazy=True)
+        drift = self._drift(target)
         _check_stable(drift, self.plan)
         gradient = drift.run(rng)
         state = drift.project(np.zeros((drift.p, self.plan.n_draws)))
@@ -123,6 +123,10 @@ class PlannedPath:
             state = drift.project(state + noise - taken * gradient(ahead))
             average = average + share * (state - average)
             yield state, average
+
+    def _drift(self, target: GibbsTarget) -> Drift:
+        """Gradient that the chains follow."""
+        return drift_of(target, batch_size=None, precision="double", lazy=True)
 
 
 def _check_stable(drift: Drift, plan: PathPlan) -> None:

@@ -140,7 +140,8 @@ class TestDraws:
         path = tmp_path / "data.ledger"
         Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
-        model = kind(n_draws=4, epsilon=2.0, ledger=path, **declared(kind)).set_callbacks(watcher)
+        asked = {"n_draws": 4, "epsilon": 2.0, "ledger": path, "sampler": "exact"}
+        model = kind(**asked, **declared(kind)).set_callbacks(watcher)
         with pytest.raises(FitError) as caught:
             model.fit(X, labels)
         assert "stopped before the first draw" in caught.value.detail
@@ -157,7 +158,9 @@ class TestDraws:
     ) -> None:
         monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher(stop_at=4, task="proposals")
-        model = kind(n_draws=50, epsilon=20.0).set_callbacks(watcher).fit(X, labels)
+        model = (
+            kind(n_draws=50, epsilon=20.0, sampler="exact").set_callbacks(watcher).fit(X, labels)
+        )
         assert model.rashomon_set_.n_draws == watcher.count("draw") == 2
 
     def test_without_callbacks_again(
@@ -197,7 +200,8 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded() ->
     rows, stopped = np.full((4, 1), 0.5), []
     for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):
         for seed in range(20):
-            model = RashomonClassifier(n_draws=20, epsilon=0.2, psi=0.0, random_state=seed)
+            asked = {"n_draws": 20, "epsilon": 0.2, "psi": 0.0, "sampler": "exact"}
+            model = RashomonClassifier(**asked, radius=4.0, ridge=0.0, random_state=seed)
             found = model.set_callbacks(ByLoss()).fit(rows, labels).rashomon_set_
             stopped.append(found.n_draws < 20)
             assert found.guarantee.pure_epsilon < 0.5

@@ -13,6 +13,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import MECHANISMS, Request
+from rashomon_explorer.planning.rule import completed, cost, promises_the_set
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 
@@ -40,12 +41,45 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
         return
     if bought.centre_excess is not None and not bought.hit_rate_bound:
         assert max(offer.hit_rate for offer in others) < WEAK_HIT_RATE
-        assert bought.centre_excess <= bought.psi
-        return
+        if bought.centre_excess <= bought.psi:
+            return
     if draws > 1 and bought.hit_rate_bound >= WEAK_HIT_RATE:
         assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
     else:
-        assert bought.excess_bound <= 1.06 * min(offer.excess for offer in others)
+        costs = {offer.name: cost(offer.name, offer.plan) for offer in others}
+        taken = traits_of(bought.sampler).mechanism
+        assert costs[taken] <= 1.06 * min(costs.values())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize(("n", "p"), [(400, 31), (40_000, 11)])
+def test_each_way_is_completed_by_the_rule_before_they_are_compared(
+    n: int, p: int, epsilon: float
+) -> None:
+    open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
+    asked = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
+    bought = chosen(**asked)
+    mechanism = traits_of(bought.sampler).mechanism
+    if mechanism == "exact_best":
+        mechanism, asked = "exact", {**asked, "ridge": 0.0}
+    if mechanism == "unthresholded":
+        asked = {**asked, "ridge": 0.0}
+    settled = completed(mechanism, **asked)
+    assert (bought.radius, bought.n_draws) == (settled.radius, settled.n_draws)
+    if bought.n_draws == 1:
+        others = [offer for offer in bought.options if offer.applies]
+        assert not any(one.plan.n_draws > 1 and promises_the_set(one.plan) for one in others)
+        costs = {one.name: cost(one.name, one.plan) for one in others}
+        assert costs[mechanism] <= 1.06 * min(costs.values())
+    else:
+        assert bought.n_draws in (5, 10, 20) and promises_the_set(bought)
+
+
+def test_fewer_than_five_models_are_no_set() -> None:
+    """Two may be promised in a smaller ball; one good model is better."""
+    asked = {**LENDING, **BUDGET, "delta": 0.0, "radius": "auto", "n_draws": "auto"}
+    counts = {chosen(**{**asked, "epsilon": e}).n_draws for e in (1.0, 2.0, 3.0)}
+    assert counts <= {1, 5, 10, 20}
 
 
 def test_many_columns_are_answered_around_a_private_centre() -> None:
@@ -55,7 +89,7 @@ def test_many_columns_are_answered_around_a_private_centre() -> None:
     assert "no share of hits is proved" in bought.why
 
 
-def test_one_model_is_asked_of_the_law_without_a_threshold() -> None:
+def test_one_model_is_asked_of_a_law_without_a_threshold() -> None:
     bought = ask(n_draws=1)
     assert bought.drawn_psi == 0
     assert bought.psi == LENDING["psi"]
@@ -127,7 +161,9 @@ def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
 
 def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "Draws did not come: use less."
-    monkeypatch.setitem(chosen.__wrapped__.__globals__, "foretold", lambda planned: told)
+    known = chosen.__wrapped__.__globals__
+    monkeypatch.setitem(known, "foretold", lambda planned: told)
+    monkeypatch.setitem(known, "is_hopeless", lambda planned: True)
     chosen.cache_clear()
 
 

@@ -185,7 +185,7 @@ class TestBoth:
         model = kind(epsilon=40.0, n_draws=40, random_state=0).fit(X, labels)
         coef = model.rashomon_set_.coef
         assert len({tuple(c) for c in coef}) == 40
-        assert (np.linalg.norm(coef, axis=1) <= model.radius + 4e-6).all()
+        assert (np.linalg.norm(coef, axis=1) <= model.plan_.radius + 4e-6).all()
         assert np.array_equal(coef * 2**20, np.round(coef * 2**20))
 
     def test_a_frame_gives_the_same_draws_and_its_names(

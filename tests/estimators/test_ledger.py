@@ -89,7 +89,7 @@ class TestCharge:
         monkeypatch.setattr(base, "Problem", explode)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
-            kind(epsilon=1.5, delta=1e-6, ledger=path).fit(X, labels)
+            kind(epsilon=1.5, delta=1e-6, ledger=path, sampler="exact").fit(X, labels)
         assert caught.value.detail == "AssertionError: the rows were read"
         (entry,) = Ledger(path).entries()
         assert entry.state == "started"
@@ -112,7 +112,7 @@ class TestCharge:
         monkeypatch.setitem(SAMPLERS, "exact", Failing)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
-            kind(n_draws=2, ledger=path).fit(X, labels)
+            kind(n_draws=2, ledger=path, sampler="exact").fit(X, labels)
         assert caught.value.detail == "SamplerError: out of luck"
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
 

@@ -68,7 +68,7 @@ def test_the_losses_are_those_of_the_problem(
     fitted: RashomonClassifier, rows: FloatArray, codes: NDArray[np.int_]
 ) -> None:
     models = fitted.rashomon_set_
-    problem = Problem(rows, codes, loss=SoftmaxLoss(3))
+    problem = Problem(rows, codes, loss=SoftmaxLoss(3), radius=fitted.plan_.radius)
     own = probabilities(fitted, rows)[:, np.arange(len(rows)), codes]
     assert np.allclose(models.losses, -np.log(own).mean(axis=1), atol=1e-5)
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-9)
@@ -101,7 +101,8 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
     assert model.plan(100, 4).p == 5
     assert model.plan(100, 4, n_classes=2) == model.plan(100, 4)
     assert model.plan(100, 4, n_classes=4).p == 15
-    declared = RashomonClassifier(epsilon=4.0, classes=["a", "b", "c"], sampler="exact")
+    asked = {"epsilon": 4.0, "radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}
+    declared = RashomonClassifier(**asked, classes=["a", "b", "c"])
     bought = plan(
         *(100, 10, 0.02),
         loss=SoftmaxLoss(3),
@@ -210,6 +211,7 @@ def test_known_tables_are_drawn_from(load: Callable[[], Any]) -> None:
     data = load()
     wide = np.column_stack([data.data.min(axis=0), data.data.max(axis=0)])
     X = PublicBoundsScaler(wide).fit_transform(data.data)
-    model = RashomonClassifier(epsilon=4.0, classes=[0, 1, 2], random_state=0).fit(X, data.target)
+    asked = {"epsilon": 4.0, "n_draws": 20, "classes": [0, 1, 2], "random_state": 0}
+    model = RashomonClassifier(**asked).fit(X, data.target)
     assert model.rashomon_set_.coef.shape == (20, 2 * (X.shape[1] + 1))
     assert model.rashomon_set_.excess.mean() <= model.plan_.excess_bound

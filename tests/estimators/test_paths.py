@@ -51,6 +51,6 @@ def test_pure_privacy_is_refused_before_anything_is_spent(tmp_path):
 
 
 def test_a_chain_needs_a_plan_with_steps():
-    planned = RashomonClassifier().plan(100, 2)
+    planned = RashomonClassifier(sampler="exact").plan(100, 2)
     with pytest.raises(TypeError, match="make it with plan_path"):
         PlannedPath(planned)

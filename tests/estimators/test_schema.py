@@ -85,7 +85,8 @@ def test_a_table_is_fitted_as_it_is() -> None:
 
 def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
     alone = model().fit(FRAME, FRAME["repaid"])
-    pipe = make_pipeline(TableEncoder(SCHEMA), model(schema=None, classes=["no", "yes"]))
+    bare = model(schema=None, row_norm=2.0, classes=["no", "yes"])
+    pipe = make_pipeline(TableEncoder(SCHEMA, row_norm=2.0), bare)
     pipe.fit(FRAME, FRAME["repaid"])
     np.testing.assert_allclose(alone.rashomon_set_.coef, pipe[-1].rashomon_set_.coef, atol=1e-5)
     assert privacy_leaks(pipe) == [] == privacy_leaks(model())

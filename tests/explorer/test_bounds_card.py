@@ -38,7 +38,7 @@ def test_before_a_draw_the_promises_follow_the_sliders(chosen):
     assert "measured" not in _words(chosen)
     chosen.state.ridge = 0.1
     plan, known = chosen.plan, chosen.constants
-    assert known == RashomonClassifier(ridge=0.1).constants(*chosen.data.X.shape)
+    assert known == RashomonClassifier(ridge=0.1, radius=4.0).constants(*chosen.data.X.shape)
     risk = population_risk(p=plan.p, beta=plan.beta, L=known.L, m=0.1, n=plan.n, psi=plan.psi)
     assert at_most(risk) in _words(chosen)
     before = _words(chosen)

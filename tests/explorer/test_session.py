@@ -20,6 +20,8 @@ from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
 from rashomon_explorer.schema import Numeric, TableSchema
 
+PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}
+
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
@@ -36,7 +38,7 @@ def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, mo
     explorer.state.psi = 0.2
     assert explorer.plan.psi == 0.2
     assert explorer.plan.hit_rate_bound >= before.hit_rate_bound
-    charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger", sampler="exact")
+    charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger", **PAGE)
     assert explorer.plan == charged.plan(*cancer.X.shape)
     assert list(tmp_path.iterdir()) == []
     assert explorer.ledger is None
@@ -198,7 +200,7 @@ def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
 def test_several_classes_are_drawn_and_shown_together(explorer):
     wine = load_dataset("wine")
     explorer.session.choose(wine)
-    charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", sampler="exact")
+    charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", **PAGE)
     assert explorer.plan == charged.plan(178, 13, n_classes=3)
     assert "class_0 or class_1 or class_2" in explorer.data_panel.about.value
     assert explorer.model_panel.lines()[1].endswith(", classes=range(3))")

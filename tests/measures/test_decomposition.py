@@ -331,6 +331,7 @@ def fitted():
     X = pd.DataFrame(rng.uniform(-0.5, 0.5, (400, 2)), columns=["age", "debt"], index=range(7, 407))
     y = (4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=400) > 0).astype(int)
     settings = {"psi": 0.05, "epsilon": 40.0, "random_state": 0, "sampler": "exact"}
+    settings |= {"radius": 4.0, "ridge": 0.0}
 
     def fit(**changed):
         return RashomonClassifier(**{**settings, "n_draws": 150, **changed}).fit(X, y).rashomon_set_

@@ -57,7 +57,7 @@ def rows(data):
 
 @pytest.fixture(scope="module")
 def models(data, rows):
-    drawn = RashomonClassifier(psi=0.1, epsilon=100.0, n_draws=6, random_state=0)
+    drawn = RashomonClassifier(psi=0.1, epsilon=100.0, n_draws=6, radius=4.0, random_state=0)
     return drawn.fit(rows, data.y).rashomon_set_
 
 

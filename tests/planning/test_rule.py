@@ -11,7 +11,14 @@ from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.planning import MECHANISMS, Request, plan, plan_path
-from rashomon_explorer.planning.rule import LEAST_HITS, MOST_DRAWS, RADII, completed
+from rashomon_explorer.planning.rule import (
+    LEAST_HITS,
+    MOST_DRAWS,
+    RADII,
+    completed,
+    cost,
+    promises_the_set,
+)
 
 ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}
 
@@ -28,11 +35,13 @@ def test_the_radius_has_the_least_promise_and_worth_of_a_larger_ball(way, epsilo
     assert chosen.ridge == 0.0 and 1 < chosen.radius < 32
 
 
-def test_a_ball_is_made_smaller_where_that_promises_hits():
-    asked = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 1.0}
-    few, some, many = (completed("exact", n=n, **asked) for n in (5_000, 50_000, 10**7))
+def test_a_ball_is_made_smaller_where_that_promises_several_hits():
+    asked = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0}
+    few, some, many = (completed("exact", n=n, **asked) for n in (5_000, 70_000, 10**7))
     assert few.radius > 8 and plan(**few.numbers).hit_rate_bound < LEAST_HITS
+    assert few.n_draws == 1
     assert 4 <= some.radius < 8 and plan(**some.numbers).hit_rate_bound >= LEAST_HITS
+    assert some.n_draws == 5
     wider = {**some.numbers, "radius": some.radius * 1.5}
     assert plan(**wider).hit_rate_bound < LEAST_HITS
     assert many.radius > 8 and many.n_draws == MOST_DRAWS
@@ -53,10 +62,13 @@ def test_a_regression_is_settled_by_its_own_loss():
     assert completed("exact", **asked, loss="squared").radius < completed("exact", **asked).radius
 
 
-def test_what_promises_no_loss_takes_the_ball_of_a_path():
-    asked = {**ROWS, "psi": 0.0, "epsilon": 1.0, "delta": 1e-6}
-    path = completed("path", **asked).radius
-    assert completed("ellipsoid", **asked).radius in [R for R in RADII if path / 4 <= R <= path]
+def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more():
+    asked = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "ridge": 0.0}
+    many, few = (completed("ellipsoid", **{**asked, "n": n}) for n in (200_000, 2_000))
+    assert many.n_draws == MOST_DRAWS and few.n_draws == 1
+    around = MECHANISMS["ellipsoid"].plan(many)
+    assert around.centre_excess <= ROWS["psi"] and promises_the_set(around)
+    assert around.weighed_excess == around.centre_excess
 
 
 def test_what_is_given_is_kept():
@@ -65,7 +77,7 @@ def test_what_is_given_is_kept():
     assert {name: getattr(settled, name) for name in given} == given
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(4_000, 1.0), (100_000, 2.0), (10**6, 1.0)])
+@pytest.mark.parametrize(("n", "epsilon"), [(4_000, 1.0), (10**6, 1.0), (10**6, 2.0)])
 def test_there_are_as_many_draws_as_are_promised_to_hit(n, epsilon):
     settled = completed("exact", **{**ROWS, "n": n}, epsilon=epsilon, radius=4.0)
     promised = plan(**settled.numbers).hit_rate_bound
@@ -133,6 +145,16 @@ def test_a_regressor_plans_by_it_too():
             "path", n=5_000, p=5, psi=0.0, row_norm=2**0.5, epsilon=1.0, delta=1e-6, loss="squared"
         ).radius
     )
+
+
+@pytest.mark.parametrize("way", ["exact", "path"])
+def test_of_two_balls_the_rule_expects_less_of_its_own(way):
+    asked = {**ROWS, "n": 400, "psi": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
+    own, *others = (
+        cost(way, MECHANISMS[way].plan(completed(way, **{**asked, **fixed}, ridge=0.0)))
+        for fixed in ({}, *({"radius": R} for R in RADII))
+    )
+    assert own == pytest.approx(min(others))
 
 
 def test_a_plan_that_was_made_for_given_numbers_knows_no_rule():

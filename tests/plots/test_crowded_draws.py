@@ -49,7 +49,9 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
     assert excess_table(crowded)["promised, at least"].loc[crowded.psi] == pytest.approx(within)
 
 
-@pytest.mark.parametrize("name", ["path", "path_average", "ellipsoid", "ellipsoid_exact"])
+@pytest.mark.parametrize(
+    "name", ["path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact"]
+)
 @pytest.mark.parametrize("show", [promises, plot_promise, plot_plan])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
     with pytest.raises(ValueError, match=r"promised of exact draws.*explain\(plan\)"):

@@ -14,7 +14,7 @@ from rashomon_explorer.planning.bounds import (
 from rashomon_explorer.plots import plot_promise, promises, promises_table
 from rashomon_explorer.plots.tables import excess_table
 
-CLF = RashomonClassifier(epsilon=4.0, ridge=0.05)
+CLF = RashomonClassifier(epsilon=4.0, radius=4.0, ridge=0.05, n_draws=20)
 PLANNED, KNOWN = CLF.plan(20_000, 5), CLF.constants(20_000, 5)
 
 
@@ -42,7 +42,7 @@ def test_a_set_has_both_sides(models):
 
 
 def test_without_strong_convexity_stability_says_what_it_needs():
-    flat = RashomonClassifier(epsilon=4.0)
+    flat = RashomonClassifier(epsilon=4.0, ridge=0.0, sampler="exact")
     rows = promises(flat.plan(100, 2), flat.constants(100, 2))
     assert [row.promised for row in rows[4:]] == ["needs ridge > 0"] * 2
     assert promises_table(PLANNED, KNOWN)["bound"].notna().all()

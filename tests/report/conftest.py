@@ -80,7 +80,8 @@ def rows() -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
 @pytest.fixture(scope="session")
 def fitted(rows: Any) -> RashomonClassifier:
     X, y, _ = rows
-    clf = RashomonClassifier(psi=0.05, epsilon=120.0, n_draws=12, ridge=0.01, random_state=0)
+    asked = {"psi": 0.05, "epsilon": 120.0, "n_draws": 12, "radius": 4.0, "ridge": 0.01}
+    clf = RashomonClassifier(**asked, random_state=0)
     return clf.fit(X, y)
 
 

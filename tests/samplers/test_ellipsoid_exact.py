@@ -133,7 +133,7 @@ def test_no_neighbour_tells_more_of_a_draw_than_its_bounded_range(ends, psi) -> 
     """The exact audit: log ratios over the whole interval, for every interval."""
     rng, widest = np.random.default_rng(0), 0.0
     grid = np.linspace(*ends, 2_001)
-    for _ in range(30):
+    for _ in range(60):
         pair = neighbours(rng, 2.0)
         eta = 1.5
         ratio = np.subtract(*log_densities(pair, eta / pair[0].constants.priced_osc, psi, grid))

@@ -134,9 +134,10 @@ def _law(plan: Plan) -> list[str]:
         centre = fact("Expected excess loss of the centre", at_most(plan.centre_excess))
         known = math.isfinite(plan.beta)
         return [*[fact("Inverse temperature β", number(plan.beta))] * known, centre]
+    of = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
     return [
         fact("Inverse temperature β", number(plan.beta)),
-        fact("Expected excess loss", at_most(plan.excess_bound)),
+        fact(f"Expected excess loss{of}", at_most(plan.weighed_excess)),
     ]
 
 

@@ -1,6 +1,7 @@
 """Independent draws of bounded range: their price, and what a budget buys."""
 
 import math
+from functools import lru_cache
 
 from scipy.optimize import brentq
 
@@ -91,6 +92,11 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     check_positive(epsilon=epsilon)
     check_delta(delta)
     check_count(k=k)
+    return _affordable(float(epsilon), float(delta), int(k))
+
+
+@lru_cache(maxsize=256)  # every radius that is tried asks for the same one
+def _affordable(epsilon: float, delta: float, k: int) -> float:
     eta = epsilon / k
     if delta > 0:
         eta = max(eta, _largest(epsilon, delta, k))

@@ -15,6 +15,7 @@ from rashomon_explorer.planning import (
     gibbs_certificates,
     path_certificates,
 )
+from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
@@ -65,6 +66,8 @@ def certificates(given: Any) -> list[Block]:
         )
     if isinstance(planned, EllipsoidPlan):
         raise Skip("they are certificates of draws on the whole ball, not on an ellipsoid")
+    if isinstance(planned, ClippedPathPlan):
+        raise Skip("the constants are of the loss, and these chains follow it with clipped slopes")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
     if sampler and not traits_of(sampler).planned_law and not planned.along_path:
         raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")

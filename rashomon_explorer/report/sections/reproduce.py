@@ -62,6 +62,8 @@ def _estimator(given: Any, sampler: str) -> list[str]:
         settings["sampler"] = planned.sampler or sampler
     if isinstance(given.domain, Ball) and given.constants is not None:
         settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
+    elif planned.radius is not None:
+        settings |= {"radius": planned.radius, "ridge": planned.ridge}
     if name == "RashomonRegressor":
         settings["target_bounds"] = tuple(map(float, models.target_bounds))
     written = [f"    {key}={_plain(value)!r}," for key, value in settings.items()]

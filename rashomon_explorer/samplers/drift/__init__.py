@@ -5,6 +5,7 @@ from collections.abc import Callable
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.samplers.drift.base import Drift, Gradient
 from rashomon_explorer.samplers.drift.batch import BatchDrift
+from rashomon_explorer.samplers.drift.clipped import ClippedDrift
 from rashomon_explorer.samplers.drift.full import FullDrift
 from rashomon_explorer.samplers.drift.gaussian import GaussianDrift
 from rashomon_explorer.samplers.drift.network import NetworkDrift
@@ -15,6 +16,7 @@ PathTarget = GibbsTarget | NetworkTarget
 
 __all__ = [
     "BatchDrift",
+    "ClippedDrift",
     "Drift",
     "FullDrift",
     "GaussianDrift",

@@ -13,6 +13,7 @@ from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.planning.centres import by_acceleration, by_gradients, by_output
+from rashomon_explorer.planning.clipped_path import plan_clipped_path
 from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
 from rashomon_explorer.planning.ellipsoid_exact import plan_ellipsoid_exact
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp
@@ -25,6 +26,7 @@ from rashomon_explorer.samplers import (
     FiniteGridSampler,
     IteratedSampler,
     LangevinAverage,
+    LangevinClipped,
     LangevinSampler,
     OutputPerturbationSampler,
     PlannedPath,
@@ -174,11 +176,10 @@ def _path_score(sampler, first, second):
     return score
 
 
-def _planned_path(kind=PlannedPath):
+def _planned_path(kind=PlannedPath, make=plan_path):
     """A plan's chains; the average of each, rounded, for the price of its path."""
-    bought = plan_path(
-        1, 1, 0.0, loss="squared", radius=1.0, row_norm=1.0, epsilon=8.0, delta=1e-3, max_steps=50
-    )
+    asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
+    bought = make(1, 1, 0.0, **asked)
 
     def mechanism(records, rng, size):
         many = replace(bought, n_draws=size)
@@ -342,6 +343,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         for loss in ("logistic", "squared", "smoothed_hinge")
     },
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
+    "langevin_clipped": {"plan": lambda: _planned_path(LangevinClipped, plan_clipped_path)},
     "langevin_average": {"plan": lambda: _planned_path(LangevinAverage)},
     "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
     "grid_walk": {

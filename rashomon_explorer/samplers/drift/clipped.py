@@ -1,0 +1,79 @@
+"""The gradient over all rows, each of which pulls at most so hard."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.losses import Loss
+from rashomon_explorer.losses.clipped_pull import ClippedPullRisk, clipped
+from rashomon_explorer.planning.sensitivity import data_slope
+from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
+
+
+@dataclass(frozen=True)
+class ClippedDrift(GibbsDrift):
+    """Gradient of the target's loss with its slope clipped, at ψ = 0.
+
+    A record moves it by at most 2·most·B/n, and not by 2B/n: the same price pays for half the
+    noise at ``most`` = ½.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        Of logistic or squared loss, without a threshold.
+    most : float
+        See :func:`rashomon_explorer.losses.clipped_pull.clipped`.
+
+    Raises
+    ------
+    ValueError
+        If the loss has no clipped form.
+    """
+
+    most: float
+
+    @cached_property
+    def followed(self) -> Loss:
+        """Loss whose gradient it is."""
+        found = clipped(self.target.problem.loss, self.most)
+        if found is None:
+            raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
+        return found
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Public constants of that loss."""
+        problem = self.target.problem
+        return Constants.of(
+            self.followed,
+            n=problem.n,
+            p=problem.p,
+            domain=problem.domain,
+            row_bound=problem.row_bound,
+            ridge=problem.ridge,
+        )
+
+    @property
+    def largest_step(self) -> float:
+        """2/(βM)."""
+        return 2 / (self.beta * self.constants.M)
+
+    def sensitivity(self, n_steps: int) -> float:
+        """2·most·B/n, the same in every step."""
+        return data_slope(self.constants, self.target.problem.domain)
+
+    def contraction(self, step_size: float) -> float:
+        """max{|1 − hβm|, |1 − hβM|}."""
+        pace = step_size * self.beta
+        return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
+
+    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
+        """Return the gradient; it remembers nothing."""
+        problem = self.target.problem
+        risk = self.followed.empirical(problem.rows, problem.targets)
+        assert isinstance(risk, ClippedPullRisk)
+        return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
