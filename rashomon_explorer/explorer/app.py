@@ -8,49 +8,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
-from rashomon_explorer.explorer.cards import (
-    BoundsCard,
-    BudgetCard,
-    CloudCard,
-    ExactCard,
-    FigureCard,
-    LossesCard,
-    PeopleCard,
-    PlanCard,
-    SpreadCard,
-)
+from rashomon_explorer.explorer.cards import CARDS, ExactCard
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
+from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.explorer.views import VIEWS, Part, View
 from rashomon_explorer.explorer.widgets import KernelWatch
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _LEDGER_SECONDS = 2.0
-_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-_HEADER = """
-<header class="rx-header">
-  <svg viewBox="0 0 40 40" width="36" height="36" aria-hidden="true">
-    <ellipse cx="20" cy="20" rx="17" ry="11" transform="rotate(-28 20 20)" class="rx-mark-set"/>
-    <circle cx="13" cy="23" r="2.4"/><circle cx="22" cy="13.5" r="2.4"/>
-    <circle cx="28" cy="17" r="2.4"/><circle cx="19" cy="26" r="2.4"/>
-    <path d="M17.5 17.5l5 5m0-5l-5 5" class="rx-mark-best"/>
-  </svg>
-  <div><h1>Rashomon Explorer</h1>
-  <p>The models that explain your data almost equally well, drawn with differential privacy.</p>
-  </div>
-</header>
-"""
-
 
 FIRST_DATA = "lending"
 """Data set on screen at first, so that a newcomer has only to press Draw."""
@@ -107,33 +83,17 @@ class Explorer:
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
         self._follower: asyncio.Task[None] | None = None
-        self.alert_panel = panels.AlertPanel(self.state)
-        self.kernel_watch = KernelWatch()
-        self.data_panel = panels.DataPanel(self.session)
-        self.model_panel = panels.ModelPanel(self.state)
-        self.plan_panel = panels.PlanPanel(self.state)
-        self.budget_panel = panels.BudgetGauge(self.state)
-        self.draw_panel = panels.DrawPanel(self.session, start=self.draw)
-        self.numbers_panel = panels.NumbersPanel(self.state)
-        self.selection_panel = panels.SelectionPanel(self.state)
-        kinds: dict[str, type[FigureCard]] = {
-            "losses": LossesCard,
-            "coefficients": CloudCard,
-            "importance": SpreadCard,
-            "people": PeopleCard,
-            "bounds": BoundsCard,
-            "plan": PlanCard,
-            "budget": BudgetCard,
-        }
-        if is_outside(first):  # of what is drawn here there are draws to see
-            kinds["exact"] = ExactCard
-        self.cards = {name: kind(self.session) for name, kind in kinds.items()}
+        self._make_panels()
+        # Of what is drawn here there are draws to see.
+        kinds = (*CARDS, ExactCard) if is_outside(first) else CARDS
+        self.cards = {kind.name: kind(self.session) for kind in kinds}
         slow = [card for card in self.cards.values() if card.slow]
         quick = [card for card in self.cards.values() if not card.slow]
         self.renderers = Renderer(quick), Renderer(slow)
         self.session.together = self._held
         self._connect()
-        self.widget = self._page()
+        self.shell = self._page()
+        self.widget = self.shell.widget
         with self._held():
             if bring is not None:
                 bring(self.session)
@@ -158,33 +118,52 @@ class Explorer:
     def _connect(self) -> None:
         for card in self.cards.values():
             card.changed = partial(self.renderers[card.slow].mark, [card])
+            card.appeared = partial(self.renderers[card.slow].mark, ())
             self.state.observe(lambda _, mark=card.changed: mark(), list(card.needs))
 
-    def _page(self) -> ipywidgets.Widget:
-        style = ipywidgets.HTML(f"<style>{_STYLE}</style>")
-        style.add_class("rx-style")
-        settings = (self.data_panel, self.model_panel, self.plan_panel, self.budget_panel)
-        scrolled = ipywidgets.VBox([panel.widget for panel in settings])
-        scrolled.add_class("rx-settings")
-        story = ipywidgets.VBox([scrolled, self.draw_panel.widget])
-        story.add_class("rx-story")
-        figures = ipywidgets.Box([card.widget for card in self.cards.values()])
-        figures.add_class("rx-grid")
-        stage = ipywidgets.VBox(
-            [
-                self.alert_panel.widget,
-                self.kernel_watch,
-                self.numbers_panel.widget,
-                self.selection_panel.widget,
-                figures,
-            ]
+    def _make_panels(self) -> None:
+        self.alert_panel = panels.AlertPanel(self.state)
+        self.kernel_watch = KernelWatch()
+        self.data_panel = panels.DataPanel(self.session)
+        self.model_panel = panels.ModelPanel(self.state)
+        self.plan_panel = panels.PlanPanel(self.state)
+        self.budget_panel = panels.BudgetGauge(self.state)
+        self.draw_panel = panels.DrawPanel(self.session, start=self.draw)
+        self.numbers_panel = panels.NumbersPanel(self.state)
+        self.selection_panel = panels.SelectionPanel(self.state)
+
+    def _page(self) -> Shell:
+        parts: dict[str, Part] = {
+            "data panel": self.data_panel,
+            "plan panel": self.plan_panel,
+            "budget panel": self.budget_panel,
+            "numbers panel": self.numbers_panel,
+            "selection panel": self.selection_panel,
+            **self.cards,
+        }
+        return Shell(
+            self.state,
+            [View(plan, parts) for plan in VIEWS],
+            bar=panels.TopBar(self.state, self.numbers_panel.view).widget,
+            rail=panels.Rail(self.state, self.model_panel, self.draw_panel).widget,
+            chip=panels.SelectionChip(self.state).widget,
+            above=[self.alert_panel.widget, self.kernel_watch, self.numbers_panel.stale],
         )
-        stage.add_class("rx-stage")
-        columns = ipywidgets.Box([story, stage])
-        columns.add_class("rx-columns")
-        page = ipywidgets.VBox([style, ipywidgets.HTML(_HEADER), columns])
-        page.add_class("rx-app")
-        return page
+
+    def show(self, name: str) -> None:
+        """Turn to the view in which a figure or panel stands.
+
+        Parameters
+        ----------
+        name : str
+            A key of `cards`, such as ``"losses"``.
+
+        Raises
+        ------
+        KeyError
+            If no view has it.
+        """
+        self.shell.bring(name)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.widget._repr_mimebundle_(**kwargs)
@@ -263,6 +242,8 @@ class Explorer:
     def _draw(self) -> None:
         with self._held():
             job = self.session.prepare()
+            if self.state.page in ("data", "plan"):
+                self.state.page = "set"
             self._follower = self._start(self._follow())
             if self._follower is None:
                 job.run()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rashomon_explorer.explorer.cards.base import FigureCard
@@ -17,7 +17,8 @@ class Renderer:
     Notes
     -----
     Inside an event loop (a notebook, Voilà) marking is instant and drawing happens in a task that
-    waits for the browser's acknowledgement. Without a loop (a script) it draws at once.
+    waits for the browser's acknowledgement; a card that nobody sees stays marked until somebody
+    does. Without a loop (a script) it draws at once.
     """
 
     def __init__(self, cards: Iterable[FigureCard]) -> None:
@@ -35,7 +36,7 @@ class Renderer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            for card in self._take():
+            for card in self._take(lambda card: card.seen or not card.asked):
                 card.redraw()
             return
         if self._task is None or self._task.done():
@@ -57,9 +58,8 @@ class Renderer:
             await asyncio.sleep(0.01)
 
     async def _run(self) -> None:
-        while self._dirty:
+        while batch := self._take(lambda card: card.seen):
             started = time.monotonic()
-            batch = self._take()
             for card in batch:
                 try:
                     await card.redraw_later()
@@ -69,7 +69,7 @@ class Renderer:
             await asyncio.gather(*(card.view.drawn() for card in batch))
             await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
 
-    def _take(self) -> list[FigureCard]:
-        batch = [card for card in self.cards if card in self._dirty]
-        self._dirty.clear()
+    def _take(self, wanted: Callable[[FigureCard], bool]) -> list[FigureCard]:
+        batch = [card for card in self.cards if card in self._dirty and wanted(card)]
+        self._dirty.difference_update(batch)
         return batch

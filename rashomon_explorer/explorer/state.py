@@ -13,6 +13,9 @@ PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stop
 """Before data; settings may change; exact draws tried on simulated rows; price written; sampler at
 work; how the draw ended."""
 
+PAGES = ("data", "plan", "set", "features", "people", "release")
+"""The views, as their addresses name them."""
+
 SPENT = ("reserved", "drawing")
 BUSY = (FORETELLING, *SPENT)
 SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss", "sampler")
@@ -77,7 +80,9 @@ class ExplorerState(traitlets.HasTraits):
     selection : tuple of int
         Draws picked in a figure.
     view : str
-        ``"curator"`` or ``"release"``.
+        ``"curator"`` or ``"release"``: who looks.
+    page : str
+        One of `PAGES`: what is looked at.
     alert : Alert or None
         The last failure.
     message : str
@@ -112,6 +117,7 @@ class ExplorerState(traitlets.HasTraits):
     n_drawn = traitlets.Int(0)
     selection = traitlets.Tuple()
     view = traitlets.Enum(("curator", "release"), "curator")
+    page = traitlets.Enum(PAGES, "plan")
     alert = traitlets.Instance(Alert, allow_none=True)
     message = traitlets.Unicode("")
 

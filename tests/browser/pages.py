@@ -8,13 +8,37 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-FIGURES = ("losses", "coefficients", "importance", "people", "bounds", "plan", "budget")
+FIGURES = {
+    "losses": "set",
+    "coefficients": "set",
+    "importance": "features",
+    "people": "people",
+    "bounds": "set",
+    "promise": "plan",
+    "plan": "plan",
+    "budget": "release",
+}
+"""The view of each figure."""
 
 _TRACES = """
 const count = (trace) => trace.x ? trace.x.length : (trace._length ?? 0);
-return [...document.querySelectorAll('.rx-plot-area')].map((gd) => gd._fullData
-  ? Object.fromEntries(gd._fullData.map((trace) => [trace.name, count(trace)])) : null);
+const gd = document.querySelector(`.rx-plot-area[data-figure="${arguments[0]}"]`);
+return gd?._fullData && gd.offsetWidth
+  ? Object.fromEntries(gd._fullData.map((trace) => [trace.name, count(trace)])) : null;
 """
+
+
+_LINK = "document.querySelector(`.rx-tabs a[href='#${arguments[0]}']`)"
+
+# Chooses a figure that shares its place with others.
+_PICK = """(() => {
+  const area = document.querySelector(arguments[0]);
+  const slot = area.closest('.rx-slot');
+  const cards = [...slot.children].filter((n) => !n.matches('.rx-slot-choice'));
+  const list = slot.querySelector('.rx-slot-choice select');
+  list.selectedIndex = cards.findIndex((n) => n.contains(area));
+  list.dispatchEvent(new Event('change', {bubbles: true}));
+})()"""
 
 
 class Page:
@@ -22,12 +46,23 @@ class Page:
 
     def __init__(self, browser: Any, dashboard: Any, query: str = "") -> None:
         self.browser = browser
+        browser.get("about:blank")  # an address that differs by its # alone is no new visit
         browser.get(dashboard.url + query)
-        self.wait(lambda: all(traces is not None for traces in self._all()), "seven figures")
+        self.wait(lambda: self.traces("plan"), "the first view")
 
-    def _all(self) -> list[dict[str, int] | None]:
-        found = self.browser.execute_script(_TRACES)
-        return found if len(found) == len(FIGURES) else [None]
+    def go(self, view: str) -> None:
+        """Turn to a view by its link."""
+        self.wait(lambda: self.run(_LINK, view), f"the link to {view}")
+        if self.run("document.querySelector('.rx-app').dataset.page") != view:
+            self.run(f"{_LINK}.click()", view)
+            there = "document.querySelector('.rx-app').dataset.page === arguments[0]"
+            self.wait(lambda: self.run(there, view), f"the view {view}")
+
+    def open(self, step: str) -> None:
+        """Open a line of the rail."""
+        button = next(b for b in self.shown(".rx-step-line button") if b.text == step)
+        if button.get_attribute("aria-expanded") == "false":
+            button.click()
 
     def wait(self, condition: Any, what: str) -> Any:
         return self.browser.until(condition, what)
@@ -40,15 +75,23 @@ class Page:
 
     def traces(self, figure: str) -> dict[str, int]:
         """Points of every trace that the browser has drawn, by the trace's name."""
-        return self._all()[FIGURES.index(figure)] or {}
+        self.see(figure)
+        return self.browser.execute_script(_TRACES, figure) or {}
+
+    def see(self, figure: str) -> None:
+        """Bring a figure into sight."""
+        self.go(FIGURES[figure])
+        place = f".rx-plot-area[data-figure='{figure}']"
+        if not self.run("document.querySelector(arguments[0])?.offsetWidth", place):
+            self.run(_PICK, place)
 
     def run(self, expression: str, *arguments: Any) -> Any:
         return self.browser.execute_script(f"return {expression}", *arguments)
 
     def words(self, figure: str) -> str:
         """All text inside a figure."""
-        number = FIGURES.index(figure)
-        return self.run(f"document.querySelectorAll('.rx-plot-area')[{number}].textContent")
+        self.see(figure)
+        return self.text(f".rx-plot:has([data-figure='{figure}'])")
 
     def text(self, selector: str) -> str:
         return self.run("(document.querySelector(arguments[0]) ?? {}).textContent ?? ''", selector)
@@ -82,6 +125,10 @@ class Page:
         raise AssertionError(f"no list {label!r} offers {option!r}")
 
     def slider(self, label: str) -> WebElement:
+        if label.startswith("Budget"):
+            self.go("plan")
+        else:
+            self.open("Model")
         place = f"input[type=range][aria-label^='{label}']"
         self.wait(lambda: len(self.shown(place)) == 1, f"one slider called {label!r}")
         return self.shown(place)[0]
@@ -104,10 +151,12 @@ class Page:
         box.send_keys(text, Keys.TAB)
 
     def data(self, name: str) -> None:
+        self.go("data")
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
     def upload(self, path: Path) -> None:
+        self.go("data")
         self.choose("Data set", "your own table")
         self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")

@@ -16,6 +16,7 @@ from tests.browser.pages import FIGURES, Page
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.browser
 
+PROMISED = ".rx-view-plan .rx-promises"
 _NAMELESS = """[...document.querySelectorAll('.rx-app :is(input, select, textarea, button)')]
   .filter((n) => n.offsetParent && !(n.textContent.trim() || n.ariaLabel
     || [...(n.labels ?? [])].some((l) => l.textContent.trim())))
@@ -30,17 +31,13 @@ def page(browser: Any, dashboard: Any) -> Iterator[Page]:
 
 
 def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
-    headings = [element.text for element in page.shown("h2")]
-    assert [words for words in headings if words[:1].isdigit()] == [
-        "1\nData",
-        "2\nModel",
-        "3\nPlan",
-        "4\nDraw",
-    ]
+    steps = [element.text for element in page.shown(".rx-step-line button, .rx-rail h2")]
+    assert steps == ["Data", "Model", "Plan", "Draw"]
+    assert page.run("location.hash") == "#plan"
     assert "lending: 50,000 rows" in page.status
+    assert "needs ridge > 0" in page.text(PROMISED)
     for figure in ("losses", "coefficients", "importance", "people"):
-        assert "Press Draw" in page.words(figure)
-    assert "needs ridge > 0" in page.text(".rx-promises")
+        page.wait(lambda name=figure: "Press Draw" in page.words(name), f"words in {figure}")
     assert page.alert == ""
     assert page.button("Draw 20 models").is_enabled()
     assert page.run(_NAMELESS) == []
@@ -54,7 +51,7 @@ def test_picking_data_plans_without_spending(page: Page, dashboard: Any) -> None
     page.data("lending")
     page.wait(lambda: "≥ 66%" in page.text(".rx-plan"), "the plan")
     page.wait(lambda: page.traces("plan").get("this plan") == 1, "the plan's figure")
-    assert "Press Draw" in page.words("losses")
+    page.wait(lambda: "Press Draw" in page.words("losses"), "no draws")
     assert not (dashboard.home / "lending.ledger").exists()
     assert page.text(".rx-spent-value") == "0"
 
@@ -75,7 +72,12 @@ def test_plan_moves_with_the_keyboard(page: Page) -> None:
 
 
 def _promises(page: Page) -> str:
-    return page.text(".rx-promises")
+    return page.text(PROMISED)
+
+
+def _measured(page: Page) -> str:
+    page.see("bounds")
+    return page.text(".rx-view-set .rx-promises")
 
 
 def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard: Any) -> None:
@@ -87,7 +89,8 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
     page.wait(lambda: page.traces("people").get("group A", 0) > 0, "two groups")
     page.wait(lambda: page.traces("bounds").get("measured") == 2, "what was measured")
     page.wait(lambda: page.traces("budget").get("spent") == 1, "one charge")
-    assert "measuredcurator: not private" in _promises(page)
+    assert "measuredcurator: not private" in _measured(page)
+    assert "measured" not in _promises(page)
     spent = Ledger.open(dashboard.home / "lending.ledger").spent()
     assert spent == pytest.approx(4.0)
     assert page.text(".rx-spent-value") == "4"
@@ -101,8 +104,8 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
 
 def _screenshot(page: Page) -> None:
     """The picture in the documentation, made only when asked for."""
-    bottom = page.run("document.querySelector('.rx-stage').getBoundingClientRect().bottom")
-    metrics = {"width": 1400, "height": int(bottom) + 40, "deviceScaleFactor": 1, "mobile": False}
+    page.go("set")
+    metrics = {"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     page.wait(lambda: page.run("innerWidth") == 1400, "the size")
     time.sleep(1)  # the figures follow the new width
@@ -111,17 +114,21 @@ def _screenshot(page: Page) -> None:
 
 
 def test_figures_change_when_drawn_again(page: Page) -> None:
-    revs = "[...document.querySelectorAll('.rx-plot-area')].map((gd) => Number(gd.dataset.rev))"
-    before = page.run(revs)
+    before = {name: _rev(page, name) for name in FIGURES if FIGURES[name] != "plan"}
     page.type_number("Draws", "35")
     page.button("Draw 35")
     page.draw()
     page.wait(lambda: page.status.startswith("Drew 35"), "35 draws")
     page.wait(lambda: page.traces("losses").get("draw") == 35, "35 losses")
     page.wait(lambda: page.traces("coefficients").get("draw") == 35, "35 dots")
-    page.wait(
-        lambda: all(now > then for now, then in zip(page.run(revs), before, strict=True)),
-        "all seven figures to be drawn again",
+    for name, then in before.items():
+        page.wait(lambda at=name, old=then: _rev(page, at) > old, f"{name} to be drawn again")
+
+
+def _rev(page: Page, figure: str) -> int:
+    page.see(figure)
+    return int(
+        page.run("document.querySelector(arguments[0]).dataset.rev", f"[data-figure={figure}]")
     )
 
 
@@ -133,25 +140,23 @@ def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     assert "reads private rows" in page.words("people")
     assert "Hit rate" not in page.text(".rx-numbers")
     page.wait(lambda: "measured" not in page.traces("bounds"), "the promise alone")
-    assert "measured" not in _promises(page)
-    assert "GTU Theorem 2.4" in _promises(page)
+    assert "measured" not in _measured(page)
+    assert "GTU Theorem 2.4" in _measured(page)
     page.button("Curator").click()
     page.wait(lambda: page.traces("losses").get("draw") == 35, "the losses again")
 
 
 def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
-    page.wait(lambda: not page.shown(".rx-figure button:disabled"), "every figure")
-    cards = page.shown(".rx-figure")
-    assert len(cards) == len(FIGURES)
-    for card in cards:
-        for words in ("Table", "Python"):
-            toggle = next(
-                b for b in card.find_elements("css selector", "button") if b.text == words
-            )
-            page.browser.execute_script("arguments[0].click()", toggle)
-    page.wait(lambda: len(page.shown(".rx-figure .rx-table caption")) == 7, "seven tables")
-    page.wait(lambda: len(page.shown(".rx-figure .rx-code")) == 7, "seven lines of Python")
-    assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-figure .rx-code")
+    for figure in FIGURES:
+        page.see(figure)
+        card = f"document.querySelector('[data-figure={figure}]').closest('.rx-figure')"
+        page.wait(lambda at=card: not page.run(f"{at}.querySelector(':disabled')"), figure)
+        toggles = f"[...{card}.querySelectorAll('.rx-bar .rx-quiet')].map((b) => b.click())"
+        assert page.run(f"{toggles}.length") == 2
+        page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-table caption')"), "a table")
+        page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-code')"), "its Python")
+    page.see("losses")
+    assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-view-set .rx-figure .rx-code")
 
 
 def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dashboard: Any) -> None:
@@ -169,11 +174,13 @@ def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dash
 
 
 def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
+    page.see("coefficients")
     page.run(
-        "document.querySelectorAll('.rx-plot-area')[1].emit('plotly_click',"
+        "document.querySelector('[data-figure=coefficients]').emit('plotly_click',"
         "{points: [{curveNumber: 0, pointNumber: 3, customdata: 3, x: 0, y: 0}]})"
     )
     page.wait(lambda: "draw 3" in page.text(".rx-selection table"), "the selected model")
     assert "best (curator)" in page.text(".rx-selection table")
-    page.button("Clear the selection").click()
+    assert page.text(".rx-chip-words") == "1 of 35 models"
+    page.button("clear").click()
     page.wait(lambda: not page.shown(".rx-selection"), "the selection to go")

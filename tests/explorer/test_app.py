@@ -110,6 +110,10 @@ def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
         await explorer.settled()
         assert explorer.state.phase == "done"
         assert explorer.state.alert is None
+        assert explorer.state.page == "set"
+        assert not explorer.cards["people"].view.figure  # nobody looked
+        explorer.show("people")
+        await explorer.settled()
         names = [trace["name"] for trace in explorer.cards["people"].view.figure["data"]]
         assert "best model" in names
         explorer.widget.close()

@@ -15,6 +15,7 @@ class Card:
         self.view = PlotlyView()
         self.wanted = 0
         self.shown = []
+        self.seen, self.asked = True, False
 
     def redraw(self):
         self.shown.append(self.wanted)
@@ -65,7 +66,7 @@ def test_many_changes_make_few_frames_and_the_last_one_is_shown():
 def test_the_next_frame_waits_for_the_page():
     async def scenario():
         card = Card()
-        card.view._handle_custom_msg({"type": "mounted"}, [])
+        card.view._handle_custom_msg({"type": "shown"}, [])
         renderer = Renderer([card])
         renderer.mark()
         while not card.shown:

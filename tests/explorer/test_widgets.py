@@ -36,7 +36,7 @@ def test_drawn_waits_for_the_page():
     async def scenario():
         view = PlotlyView(go.Figure())
         assert not await view.drawn(timeout=60)  # no page shows it, so it does not wait
-        _says(view, type="mounted")
+        _says(view, type="shown")
         assert not await view.drawn(timeout=0.02)
         waiting = asyncio.create_task(view.drawn(timeout=5))
         await asyncio.sleep(0)
@@ -46,7 +46,7 @@ def test_drawn_waits_for_the_page():
         assert await waiting
         assert await view.drawn(1)
         view.show(go.Figure())
-        _says(view, type="unmounted")
+        _says(view, type="hidden")
         assert not await view.drawn(timeout=60)
 
     asyncio.run(scenario())

@@ -84,7 +84,14 @@ class FigureCard:
         The whole card.
     changed : callable
         Called when one of the card's own controls moved; the owner redraws the card.
+    appeared : callable
+        Called when the card comes in sight; the owner redraws it if it changed meanwhile.
+    shown : bool
+        Whether it stands in the view on screen.
     """
+
+    name: ClassVar[str]
+    """What the page, its tests and ``Explorer.cards`` call it."""
 
     title: ClassVar[str]
     label: ClassVar[str]
@@ -95,11 +102,17 @@ class FigureCard:
     slow: ClassVar[bool] = False
     """Whether it evaluates the models on the rows; slow cards never hold up the others."""
 
+    asked: ClassVar[bool] = False
+    """Whether it is made only when someone looks, in a script too."""
+
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.view = PlotlyView(label=self.label, selectable=self.selectable)
+        self.view = PlotlyView(label=self.label, name=self.name, selectable=self.selectable)
         self.changed: Callable[[], None] = lambda: None
+        self.appeared: Callable[[], None] = lambda: None
+        self.view.appeared = lambda: self.appeared()
+        self.shown = True
         self._recipe = Recipe(go.Figure)
         self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
         self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")
@@ -114,6 +127,11 @@ class FigureCard:
         self.widget = ipywidgets.VBox([self.view, bar, self._table, self._code])
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-figure")
+
+    @property
+    def seen(self) -> bool:
+        """Whether anyone sees it: in the view on screen, or in a cell of its own."""
+        return self.shown or self.view.visible
 
     @property
     def lines(self) -> tuple[str, ...]:

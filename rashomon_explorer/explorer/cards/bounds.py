@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from typing import ClassVar
 
 import ipywidgets
 
@@ -30,10 +31,18 @@ class BoundsCard(FigureCard):
         The numbers.
     """
 
+    name = "bounds"
     title = "What was measured, beside what is promised"
     label = "Share of the draws below every excess loss, and the share that is promised"
     linear = True
-    needs = ("plan", "constants", "rashomon_set", "view", "phase", "data")
+    needs: ClassVar[tuple[str, ...]] = (
+        "plan",
+        "constants",
+        "rashomon_set",
+        "view",
+        "phase",
+        "data",
+    )
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -46,7 +55,7 @@ class BoundsCard(FigureCard):
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""
         state = self.state
-        models = state.rashomon_set if state.rashomon_set and state.rashomon_set.n_draws else None
+        models = self._measured()
         planned = state.plan if models is None else models.plan
         if planned is None:
             self.facts.value = ""
@@ -77,10 +86,26 @@ class BoundsCard(FigureCard):
             ),
         )
 
+    def _measured(self) -> RashomonSet | None:
+        models: RashomonSet | None = self.state.rashomon_set
+        return models if models is not None and models.n_draws else None
+
     def _tell(self, given: Plan | RashomonSet) -> None:
         self.facts.value = _promises_html(
             promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
         ) + _remark(given)
+
+
+class PromiseCard(BoundsCard):
+    """What the settings promise, beside which nothing is measured: it reads no row."""
+
+    name = "promise"
+    title = "What is promised"
+    label = "Share of the draws that is promised to be below every excess loss"
+    needs = ("plan", "constants", "data")
+
+    def _measured(self) -> RashomonSet | None:
+        return None
 
 
 def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:

@@ -17,6 +17,7 @@ from rashomon_explorer.plots.tables import charges_table, plan_table
 class PlanCard(FigureCard):
     """The hit rate a price guarantees."""
 
+    name = "plan"
     title = "Guaranteed hit rate against the price"
     label = "Curve of the guaranteed hit rate over the total price epsilon"
     needs = ("plan", "data")
@@ -38,6 +39,7 @@ class PlanCard(FigureCard):
 class BudgetCard(FigureCard):
     """What was spent, what the planned draw adds, what is left."""
 
+    name = "budget"
     title = "What it cost"
     label = "Bar of the privacy budget: spent, planned and left"
     needs = ("plan", "account", "data", "phase")

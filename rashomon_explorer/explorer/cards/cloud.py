@@ -21,6 +21,7 @@ from rashomon_explorer.plots.tables import coefficients_table
 class CloudCard(FigureCard):
     """One dot a model, at two of its coefficients."""
 
+    name = "coefficients"
     title = "Two coefficients, one dot per model"
     label = "Scatter plot of two coefficients of the drawn models"
     linear = True

@@ -20,6 +20,7 @@ _UNKNOWN = "The losses of these models are not known:<br>build the set with loss
 class LossesCard(FigureCard):
     """How much worse than the best model each draw is."""
 
+    name = "losses"
     title = "Losses of the draws against the threshold"
     label = "Histogram of the excess losses of the draws, with the threshold psi"
     selectable = True

@@ -20,6 +20,7 @@ _EVERYONE = "everyone"
 class PeopleCard(FigureCard):
     """How far apart the models' predictions of each person are."""
 
+    name = "people"
     title = "Who is affected"
     label = "Range of predictions over the draws inside the set, for each person"
     slow = True

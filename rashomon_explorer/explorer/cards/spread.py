@@ -27,6 +27,7 @@ _COLUMNS = ("importance of single columns", COLUMNS)
 class SpreadCard(FigureCard):
     """How far the models disagree about each feature."""
 
+    name = "importance"
     title = "How much the models rely on each feature"
     label = "Ranges over the draws inside the set, one row a feature"
     linear = True

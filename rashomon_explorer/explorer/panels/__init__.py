@@ -1,12 +1,15 @@
 """The panels of the dashboard; each is usable alone in a notebook."""
 
 from rashomon_explorer.explorer.panels.alert import AlertPanel
+from rashomon_explorer.explorer.panels.bar import TopBar
 from rashomon_explorer.explorer.panels.budget import BudgetGauge
+from rashomon_explorer.explorer.panels.chip import SelectionChip
 from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.model import ModelPanel
 from rashomon_explorer.explorer.panels.numbers import NumbersPanel
 from rashomon_explorer.explorer.panels.plan import PlanPanel
+from rashomon_explorer.explorer.panels.rail import Rail
 from rashomon_explorer.explorer.panels.selection import SelectionPanel
 
 __all__ = [
@@ -17,5 +20,8 @@ __all__ = [
     "ModelPanel",
     "NumbersPanel",
     "PlanPanel",
+    "Rail",
+    "SelectionChip",
     "SelectionPanel",
+    "TopBar",
 ]

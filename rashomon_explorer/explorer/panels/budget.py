@@ -81,34 +81,37 @@ class BudgetGauge:
 
     def refresh(self) -> None:
         """Write the gauge again."""
-        account, plan = self.state.account, self.state.plan
+        account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
             dial.layout.display = "none" if fixed or account is None else None
         self._code.refresh()
-        if account is None:
-            self.gauge.value = '<p class="rx-note">Each data set has its own budget.</p>'
-            return
-        if not math.isfinite(account.budget):
-            self.gauge.value = (
-                f'<p class="rx-note">This ledger has no budget. Spent: {price(account.spent)}.</p>'
-            )
-            return
-        free = self.state.spent or bool(self.state.uncharged)
-        after = account.spent if free or plan is None else account.after(plan.guarantee)
-        self.gauge.value = _gauge(account.spent, after, account.budget, account.delta) + _where(
-            account.path.name, fixed
-        )
+        where = "" if account is None else _where(account.path.name, fixed)
+        self.gauge.value = gauge_html(self.state) + where
 
 
-def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
+def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
+    """Return the gauge of a state's account, on one line below its bar if it is to be short."""
+    account, plan = state.account, state.plan
+    if account is None:
+        return '<p class="rx-note">Each data set has its own budget.</p>'
+    if not math.isfinite(account.budget):
+        return f'<p class="rx-note">This ledger has no budget. Spent: {price(account.spent)}.</p>'
+    free = state.spent or bool(state.uncharged)
+    after = account.spent if free or plan is None else account.after(plan.guarantee)
+    return _gauge(account.spent, after, account.budget, account.delta, short=short)
+
+
+def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bool) -> str:
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
     left, paid = what_is_left(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
-    fits = "planned, and does not fit" if over else "planned"
+    fits = "planned, and does not fit" if over and not short else "planned"
     told = f"ε = {paid} of {all_told} spent, {left} left"
+    in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
+    whole = "" if short else in_all
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
         f'aria-valuemin="0" aria-valuemax="{budget:g}" aria-valuenow="{spent:.6g}" '
@@ -119,8 +122,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float) -> str:
         f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{paid}</b></span>'
         f'<span><i class="rx-planned"></i>{fits} <b>{more}</b></span>'
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
-        "</span></div>"
-        f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
+        f"</span></div>{whole}"
     )
 
 

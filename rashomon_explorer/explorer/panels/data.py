@@ -60,7 +60,7 @@ class DataPanel:
         self.state.observe(show, "data")
         self.state.observe(self._lock, "phase")
         self.widget = card(
-            "1",
+            "",
             "Data",
             [self.name, self.positive, self.about, self.schema.widget],
             self._code,

@@ -63,7 +63,7 @@ class DrawPanel:
         buttons = ipywidgets.HBox([self.draw, self.stop])
         buttons.add_class("rx-buttons")
         self.widget = card(
-            "4", "Draw", [self.price, buttons, self.progress, self.status], self._code
+            "", "Draw", [self.price, buttons, self.progress, self.status], self._code
         )
         self.widget.add_class("rx-draw-card")
         self.refresh()

@@ -130,7 +130,7 @@ class ModelPanel:
         state.observe(self._offer, "data")
         state.observe(self._lock, "phase")
         self.widget = card(
-            "2",
+            "",
             "Model",
             [self.loss, self.way.widget, *(shown[name] for name in _MAIN), self.more, self._extra],
             self._code,

@@ -28,9 +28,9 @@ class NumbersPanel:
     facts : ipywidgets.HTML
         The numbers.
     stale : ipywidgets.HTML
-        Says so when the sliders moved after the draw.
+        Says so when the sliders moved after the draw; stands above every view.
     view : ipywidgets.ToggleButtons
-        Curator or release.
+        Curator or release; stands in the page's bar.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -47,7 +47,7 @@ class NumbersPanel:
                 "Only what was paid for and may be shown to others",
             ],
         )
-        self.view.add_class("rx-view")
+        self.view.add_class("rx-view-switch")
         self._code = CodeToggle(self.lines, "Explore")
         self.view.observe(self._look, "value")
         self.stale = ipywidgets.HTML()
@@ -55,9 +55,9 @@ class NumbersPanel:
         hide_when_empty(self.stale)
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "account"])
         state.observe(lambda _: self._compare(), ["rashomon_set", "drawn_settings", *SETTINGS])
-        top = ipywidgets.HBox([self.facts, ipywidgets.VBox([self.view, self._code.button])])
+        top = ipywidgets.HBox([self.facts, self._code.button])
         top.add_class("rx-numbers-row")
-        self.widget = ipywidgets.VBox([self.stale, top, self._code.code])
+        self.widget = ipywidgets.VBox([top, self._code.code])
         self.widget.add_class("rx-card")
         self.refresh()
 
@@ -86,8 +86,8 @@ class NumbersPanel:
         if models is None or not models.n_draws:
             self.facts.value = (
                 '<p class="rx-note">Every dot you will see is a model that explains the data '
-                "almost as well as the best one. <b>1</b> choose data, <b>2–3</b> see what a "
-                "price buys, <b>4</b> press Draw.</p>"
+                "almost as well as the best one. Choose data, see under Plan what a price buys, "
+                "press Draw.</p>"
             )
             return
         rows = [fact("Draws", f"{models.n_draws:,}"), self._price()]

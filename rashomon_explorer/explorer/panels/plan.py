@@ -53,7 +53,7 @@ class PlanPanel:
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
         asked = [self.in_words, self._words, self.ways.button, self.ways.offers]
-        self.widget = card("3", "Plan", [self.facts, *asked], self._code)
+        self.widget = card("", "Plan", [self.facts, *asked], self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:

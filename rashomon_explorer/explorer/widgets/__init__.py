@@ -1,4 +1,4 @@
-"""The five small browser widgets the dashboard adds to ipywidgets."""
+"""The small browser widgets the dashboard adds to ipywidgets."""
 
 from rashomon_explorer.explorer.widgets.dial import Dial
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
@@ -6,6 +6,20 @@ from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.explorer.widgets.saver import Saver
+from rashomon_explorer.explorer.widgets.step import Step
 from rashomon_explorer.explorer.widgets.table_form import TableForm
+from rashomon_explorer.explorer.widgets.tabs import Tabs
+from rashomon_explorer.explorer.widgets.theme_switch import ThemeSwitch
 
-__all__ = ["Dial", "FilePicker", "KernelWatch", "LiveText", "PlotlyView", "Saver", "TableForm"]
+__all__ = [
+    "Dial",
+    "FilePicker",
+    "KernelWatch",
+    "LiveText",
+    "PlotlyView",
+    "Saver",
+    "Step",
+    "TableForm",
+    "Tabs",
+    "ThemeSwitch",
+]

@@ -1,5 +1,6 @@
 // One figure. Python owns the figure; this file only draws the newest one, in the page's colours,
-// and reports back: "mounted", "unmounted", "drawn" (so that Python sends no faster than we draw).
+// and reports back: "shown", "hidden", "drawn" (so that Python sends no faster than we draw, and
+// nothing that nobody sees). The title stands above the figure as words of the page, which wrap.
 
 const isDark = () =>
   document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
@@ -33,19 +34,40 @@ const identity = (point) => ({
   y: point.y ?? null,
 });
 
+const TITLE_LINES = 50; // pixels that a figure keeps free at its top for title and subtitle
+const LEAST = 150; // pixels below which a figure says nothing
+const ROWS = 440; // a figure that wants more has a row a thing, which cannot be squeezed
+const LEGEND = 54; // pixels from the axis down to the legend, ticks and title between them
+
+// Words of a title without its marks: it may name columns of the user's, so nothing of it is run.
+const plain = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
+
+function headline(title) {
+  const [first, ...rest] = (title?.text ?? "").split("<br>");
+  return [plain(first), rest.map(plain).join(" ").trim()];
+}
+
 function render({ model, el }) {
   el.classList.add("rx-plot");
+  el.innerHTML = '<h3 class="rx-plot-title"></h3><p class="rx-plot-said"></p>';
+  const [title, said] = el.children;
+  const frame = document.createElement("div");
+  frame.className = "rx-plot-frame";
   const gd = document.createElement("div");
   gd.className = "rx-plot-area";
   gd.setAttribute("role", "img");
-  el.append(gd);
+  frame.append(gd);
+  el.append(frame);
 
   let Plotly = null;
   let busy = false;
   let stale = true;
   let gone = false;
 
-  const name = () => gd.setAttribute("aria-label", model.get("label"));
+  const name = () => {
+    gd.setAttribute("aria-label", model.get("label"));
+    gd.dataset.figure = model.get("name");
+  };
   const tell = (trait, value) => {
     model.set(trait, value);
     model.save_changes();
@@ -61,18 +83,45 @@ function render({ model, el }) {
         const rev = model.get("rev");
         const figure = structuredClone(model.get("figure"));
         const template = model.get("templates")[isDark() ? "dark" : "light"] ?? {};
-        const layout = { ...figure.layout, template, width: gd.offsetWidth };
+        const layout = fitted(figure.layout ?? {}, template);
         // Without a pointer that hovers, plotly.js would show its bar over the figure for good.
         const displayModeBar = matchMedia("(hover: hover)").matches ? "hover" : false;
         await Plotly.react(gd, figure.data ?? [], layout, { ...model.get("config"), displayModeBar });
         if (gone) break;
         listen();
         gd.dataset.rev = rev;
+        look();
         model.send({ type: "drawn", rev });
       }
     } finally {
       busy = false;
     }
+  }
+
+  const fits = () => getComputedStyle(frame).getPropertyValue("--rx-fits").trim() === "1";
+
+  // As high as the view leaves room for where the page says so, else as high as the figure wants.
+  function fitted(wanted, template) {
+    [title.textContent, said.textContent] = headline(wanted.title);
+    const margin = { ...wanted.margin };
+    margin.t = Math.max(30, (margin.t ?? 84) - TITLE_LINES);
+    const own = (wanted.height ?? 360) - TITLE_LINES;
+    const room = Math.max(LEAST, frame.clientHeight);
+    const height = fits() && own <= ROWS - TITLE_LINES ? room : Math.max(own, fits() ? room : 0);
+    const layout = { ...wanted, template, margin, height, width: gd.offsetWidth };
+    delete layout.title;
+    const legend = { ...template.layout?.legend, ...wanted.legend };
+    if (legend.orientation === "h" && legend.y < 0)
+      layout.legend = { ...wanted.legend, y: -LEGEND / Math.max(60, height - margin.t - LEGEND - 24) };
+    return layout;
+  }
+
+  let visible = false;
+  function look() {
+    const now = !gone && gd.offsetWidth > 0;
+    if (now !== visible) model.send({ type: now ? "shown" : "hidden" });
+    visible = now;
+    frame.tabIndex = now && frame.scrollHeight > frame.clientHeight + 1 ? 0 : -1;
   }
 
   let listening = false;
@@ -87,16 +136,19 @@ function render({ model, el }) {
   }
 
   const resized = new ResizeObserver(() => {
-    if (gd.offsetWidth && gd.offsetWidth !== gd._fullLayout?.width) draw();
+    look();
+    const drawn = gd._fullLayout;
+    if (!gd.offsetWidth) return;
+    const other = fits() && drawn && drawn.height < ROWS && drawn.height !== frame.clientHeight;
+    if (stale || gd.offsetWidth !== drawn?.width || (other && frame.clientHeight > LEAST)) draw();
   });
   const themed = new MutationObserver(draw);
 
   name();
   model.on("change:label", name);
   model.on("change:rev", draw);
-  resized.observe(el);
+  resized.observe(frame);
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
-  model.send({ type: "mounted" });
   library(model).then(
     (loaded) => {
       Plotly = loaded;
@@ -114,7 +166,7 @@ function render({ model, el }) {
     themed.disconnect();
     model.off("change:label", name);
     model.off("change:rev", draw);
-    model.send({ type: "unmounted" });
+    look();
     if (Plotly) Plotly.purge(gd);
   };
 }

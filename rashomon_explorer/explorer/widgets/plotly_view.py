@@ -1,6 +1,7 @@
 """One Plotly figure in a notebook or Voilà page, drawn by the page's single copy of plotly.js."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ class PlotlyView(anywidget.AnyWidget):
         What to draw first.
     label : str
         The figure's name for a screen reader.
+    name : str
+        Its short name on the page.
     selectable : bool
         Whether the mode bar offers box and lasso selection.
 
@@ -65,6 +68,8 @@ class PlotlyView(anywidget.AnyWidget):
         point's ``customdata``.
     hovered, clicked : dict
         The point under the pointer, the last point clicked; same keys.
+    appeared : callable
+        Called when the figure comes in sight.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class PlotlyView(anywidget.AnyWidget):
     figure = traitlets.Dict().tag(sync=True)
     rev = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("figure").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
     config = traitlets.Dict().tag(sync=True)
     templates = traitlets.Dict().tag(sync=True)
     plotly_version = traitlets.Unicode(plotly.__version__).tag(sync=True)
@@ -89,11 +95,17 @@ class PlotlyView(anywidget.AnyWidget):
     clicked = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, figure: go.Figure | None = None, *, label: str = "figure", selectable: bool = False
+        self,
+        figure: go.Figure | None = None,
+        *,
+        label: str = "figure",
+        name: str = "",
+        selectable: bool = False,
     ) -> None:
         buttons = (_PICKING if selectable else []) + _BUTTONS
         super().__init__(
             label=label,
+            name=name,
             templates=templates(),
             bundle=shared_bundle(),
             config={
@@ -106,10 +118,16 @@ class PlotlyView(anywidget.AnyWidget):
         )
         self._drawn_rev = 0
         self._views = 0
+        self.appeared: Callable[[], None] = lambda: None
         self._waiting: list[tuple[int, asyncio.Future[bool]]] = []
         self.on_msg(self._receive)
         if figure is not None:
             self.show(figure)
+
+    @property
+    def visible(self) -> bool:
+        """Whether a browser has it in sight: not while its view is another one."""
+        return self._views > 0
 
     def show(self, figure: go.Figure) -> int:
         """Send a figure to the browser.
@@ -144,7 +162,7 @@ class PlotlyView(anywidget.AnyWidget):
         Returns
         -------
         bool
-            True once drawn; False at once if no page shows this view, or after the timeout.
+            True once drawn; False at once if no page has it in sight, or after the timeout.
         """
         rev = self.rev if rev is None else rev
         if self._drawn_rev >= rev:
@@ -160,25 +178,29 @@ class PlotlyView(anywidget.AnyWidget):
 
     def _receive(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         kind = content.get("type")
-        if kind == "mounted":
+        if kind == "shown":
             self._views += 1
-        elif kind == "unmounted":
+            self.appeared()
+        elif kind == "hidden":
             self._views = max(0, self._views - 1)
+            if not self._views:
+                self._release_waiters(everyone=True)
         elif kind == "drawn":
             self._drawn_rev = max(self._drawn_rev, int(content["rev"]))
             self._release_waiters()
 
-    def _release_waiters(self) -> None:
+    def _release_waiters(self, *, everyone: bool = False) -> None:
         kept = []
         for rev, future in self._waiting:
-            if rev > self._drawn_rev:
+            if rev > self._drawn_rev and not everyone:
                 kept.append((rev, future))
             elif not future.done():
+                drawn = rev <= self._drawn_rev
                 # Some front ends deliver messages on another thread than the loop's.
-                future.get_loop().call_soon_threadsafe(_settle, future)
+                future.get_loop().call_soon_threadsafe(_settle, future, drawn)
         self._waiting = kept
 
 
-def _settle(future: "asyncio.Future[bool]") -> None:
+def _settle(future: "asyncio.Future[bool]", drawn: bool) -> None:
     if not future.done():
-        future.set_result(True)
+        future.set_result(drawn)

@@ -1,0 +1,55 @@
+"""What stands in which view; a new panel or figure is a word here."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """One view: its address, its question, and what answers it.
+
+    Attributes
+    ----------
+    name : str
+        Its address, without the ``#``.
+    title : str
+        The words of its tab.
+    question : str
+        What it answers.
+    slots : tuple of tuple of str
+        Names of panels and figures. Those of one slot take turns in one place; one that a page
+        does not have is left out.
+    strips : tuple of str
+        Names of panels across its top.
+    """
+
+    name: str
+    title: str
+    question: str
+    slots: tuple[tuple[str, ...], ...]
+    strips: tuple[str, ...] = ()
+
+
+VIEWS: tuple[ViewPlan, ...] = (
+    ViewPlan("data", "Data", "What is known of the table?", (("data panel",),)),
+    ViewPlan(
+        "plan",
+        "Plan",
+        "What would a price buy?",
+        (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
+    ),
+    ViewPlan(
+        "set",
+        "Set",
+        "How wide is the set?",
+        (("losses", "bounds"), ("coefficients",), ("exact",), ("selection panel",)),
+        strips=("numbers panel",),
+    ),
+    ViewPlan("features", "Features", "What do the models rely on?", (("importance",),)),
+    ViewPlan("people", "People & groups", "Who is affected?", (("people",),)),
+    ViewPlan(
+        "release",
+        "Release & ledger",
+        "What may leave, and at what price?",
+        (("budget",),),
+    ),
+)
