@@ -131,6 +131,7 @@ class Explorer:
         self.draw_panel = panels.DrawPanel(self.session, start=self.draw)
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.selection_panel = panels.SelectionPanel(self.state)
+        self.bar = panels.TopBar(self.session, self.numbers_panel.view)
 
     def _page(self) -> Shell:
         parts: dict[str, Part] = {
@@ -144,7 +145,7 @@ class Explorer:
         return Shell(
             self.state,
             [View(plan, parts) for plan in VIEWS],
-            bar=panels.TopBar(self.state, self.numbers_panel.view).widget,
+            bar=self.bar.widget,
             rail=panels.Rail(self.state, self.model_panel, self.draw_panel).widget,
             chip=panels.SelectionChip(self.state).widget,
             above=[self.alert_panel.widget, self.kernel_watch, self.numbers_panel.stale],

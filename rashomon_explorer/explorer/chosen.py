@@ -108,6 +108,7 @@ class ChosenData:
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
+            self.state.kept = ()
             self.state.same_rows = self.state.no_plan = ""
         self.say("No data yet.")
 
@@ -137,6 +138,7 @@ class ChosenData:
             self.state.rashomon_set = self.state.outside = None
             self.state.n_drawn = 0
             self.state.drawn_settings = {}
+            self.state.in_view = 0
             self.state.selection = ()
             self.state.phase = "empty"
 

@@ -77,6 +77,10 @@ class ExplorerState(traitlets.HasTraits):
         The settings that `rashomon_set` was drawn with.
     n_drawn : int
         Draws that have come, while a draw is under way.
+    kept : tuple of KeptSet
+        Sets that were paid for from this table, oldest first.
+    in_view : int
+        Number of the kept set on screen; 0 for another.
     selection : tuple of int
         Draws picked in a figure.
     view : str
@@ -115,6 +119,8 @@ class ExplorerState(traitlets.HasTraits):
     outside = traitlets.Any(None, allow_none=True)
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)
+    kept = traitlets.Tuple()
+    in_view = traitlets.Int(0)
     selection = traitlets.Tuple()
     view = traitlets.Enum(("curator", "release"), "curator")
     page = traitlets.Enum(PAGES, "plan")

@@ -1,13 +1,11 @@
 """The bar that stays: data set, budget, who looks, the set in view."""
 
-from html import escape
-
 import ipywidgets
 
 from rashomon_explorer.explorer.panels.budget import gauge_html
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.panels.sets import SetPicker
+from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import ThemeSwitch
-from rashomon_explorer.plots.text import plural, price
 
 _BRAND = """
 <svg viewBox="0 0 40 40" width="28" height="28" aria-hidden="true">
@@ -24,8 +22,8 @@ class TopBar:
 
     Parameters
     ----------
-    state : ExplorerState
-        Its data set, account and set are told.
+    session : Session
+        Its data set, account and sets are told.
     who : ipywidgets.Widget
         The switch between curator and release.
 
@@ -35,7 +33,7 @@ class TopBar:
         Name of the data set; leads to its view.
     gauge : ipywidgets.HTML
         Spent, what the next draw adds, left.
-    models : ipywidgets.HTML
+    sets : SetPicker
         The set in view.
     theme : ThemeSwitch
         Light or dark.
@@ -43,35 +41,25 @@ class TopBar:
         The bar.
     """
 
-    def __init__(self, state: ExplorerState, who: ipywidgets.Widget) -> None:
-        self.state = state
+    def __init__(self, session: Session, who: ipywidgets.Widget) -> None:
+        self.state = state = session.state
         brand = ipywidgets.HTML(_BRAND)
         brand.add_class("rx-brand")
         self.data = ipywidgets.Button(tooltip="Choose or describe the data set")
         self.data.on_click(lambda _: setattr(state, "page", "data"))
         self.gauge = ipywidgets.HTML()
         self.gauge.add_class("rx-bar-gauge")
-        self.models = ipywidgets.HTML()
-        self.models.add_class("rx-bar-set")
+        self.sets = SetPicker(session)
         self.theme = ThemeSwitch()
-        self.widget = ipywidgets.HBox([brand, self.data, self.gauge, self.models, who, self.theme])
+        self.widget = ipywidgets.HBox(
+            [brand, self.data, self.gauge, self.sets.widget, who, self.theme]
+        )
         self.widget.add_class("rx-topbar")
-        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase"])
-        state.observe(lambda _: self._tell(), ["rashomon_set"])
+        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "sampler"])
         self.refresh()
-        self._tell()
 
     def refresh(self) -> None:
         """Write the data set's name and the gauge again."""
         data = self.state.data
         self.data.description = "Choose data" if data is None else str(data.name)
         self.gauge.value = gauge_html(self.state, short=True)
-
-    def _tell(self) -> None:
-        models = self.state.rashomon_set
-        if models is None or not models.n_draws:
-            self.models.value = '<span class="rx-note">no models yet</span>'
-            return
-        held = models.guarantee.holds
-        paid = price(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
-        self.models.value = f"{plural(models.n_draws, 'model')} · {escape(paid)}"

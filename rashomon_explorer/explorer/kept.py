@@ -1,0 +1,119 @@
+"""Sets that were paid for, kept beside the ledger that they were charged to."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.plots.text import plural, price
+from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set.files import load
+
+_SETS = ".sets"
+
+
+@dataclass(frozen=True)
+class KeptSet:
+    """One set in a folder, by what is public of it.
+
+    Attributes
+    ----------
+    number : int
+        First, second, … of its ledger.
+    at : datetime.datetime
+        When it was drawn.
+    n_draws : int
+        Its models.
+    epsilon : float
+        What they cost by themselves.
+    settings : dict
+        What they were drawn with.
+    """
+
+    number: int
+    at: datetime
+    n_draws: int
+    epsilon: float
+    settings: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The set in a line.
+
+        >>> KeptSet(3, datetime(2026, 11, 22, 23, 41), 20, 1.9, {}).label
+        'Draw 3 · 20 models · ε = 1.9 · 22 Nov 23:41'
+        """
+        models = plural(self.n_draws, "model")
+        return f"Draw {self.number} · {models} · {price(self.epsilon)} · {self.at:%d %b %H:%M}"
+
+
+class KeptSets:
+    """The folder of one ledger's sets: what was paid for stays, whatever happens to the page.
+
+    Parameters
+    ----------
+    ledger : pathlib.Path
+        The ledger's file; the sets lie in a folder of its name.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        ``loans.sets`` for ``loans.ledger``; it appears with the first set.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self.folder = ledger.with_suffix(_SETS)
+
+    def all(self) -> tuple[KeptSet, ...]:
+        """Read what is there, oldest first; a note that cannot be read is left out and logged."""
+        found = []
+        for note in sorted(self.folder.glob("*.json")):
+            try:
+                found.append(_read(note))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                LOGGER.error("%s could not be read", note, exc_info=error)
+        return tuple(sorted(found, key=lambda kept: kept.number))
+
+    def keep(self, models: RashomonSet, settings: dict[str, Any]) -> KeptSet:
+        """Write a set; its file is the curator's alone, its note holds public numbers."""
+        self.folder.mkdir(exist_ok=True)
+        number = 1 + max((kept.number for kept in self.all()), default=0)
+        while self._models(number).exists():  # another page was as fast
+            number += 1
+        kept = KeptSet(
+            number,
+            datetime.now(),
+            models.n_draws,
+            models.guarantee.epsilon(models.plan.delta),
+            dict(settings),
+        )
+        models.save(self._models(number))
+        self._note(number).write_text(_written(kept), encoding="utf-8")
+        return kept
+
+    def open(self, number: int) -> RashomonSet:
+        """Read a set's models."""
+        return load(self._models(number), RashomonSet)
+
+    def delete(self, number: int) -> None:
+        """Take a set away for good; what it cost stays spent."""
+        self._note(number).unlink(missing_ok=True)
+        self._models(number).unlink(missing_ok=True)
+
+    def _models(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.npz"
+
+    def _note(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.json"
+
+
+def _written(kept: KeptSet) -> str:
+    said = {**vars(kept), "at": kept.at.isoformat(timespec="seconds")}
+    return json.dumps(said, ensure_ascii=False, indent=1)
+
+
+def _read(note: Path) -> KeptSet:
+    said = json.loads(note.read_text(encoding="utf-8"))
+    return KeptSet(**{**said, "at": datetime.fromisoformat(said["at"])})

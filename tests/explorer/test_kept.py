@@ -1,0 +1,94 @@
+"""What was paid for is kept beside the ledger, shown again, and deleted on purpose alone."""
+
+import stat
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.kept import KeptSets
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, cancer):
+    folder = tmp_path_factory.mktemp("home")
+    explorer = Explorer(data=cancer, home=folder)
+    explorer.state.psi, explorer.state.n_draws = 0.6, 5
+    explorer.draw()
+    explorer.state.n_draws = 3
+    explorer.draw()
+    return folder, explorer
+
+
+def test_a_new_page_shows_the_last_set_again_and_charges_nothing(home, cancer):
+    folder, before = home
+    again = Explorer(data=cancer, home=folder)
+    assert np.array_equal(again.rashomon_set.coef, before.rashomon_set.coef)
+    assert again.rashomon_set.guarantee == before.rashomon_set.guarantee
+    assert [kept.n_draws for kept in again.state.kept] == [5, 3]
+    assert again.state.in_view == 2 and again.state.phase == "done"
+    assert again.constants == before.constants
+    assert len(again.ledger.entries()) == 2
+    assert "drawn" not in again.state.message and "nothing was charged" in again.state.message
+    assert "ψ = 0.6" in again.numbers_panel.stale.value
+
+
+def test_an_earlier_set_is_opened_by_its_label(home, cancer):
+    folder, _ = home
+    explorer = Explorer(data=cancer, home=folder)
+    picker = explorer.bar.sets
+    assert [number for _, number in picker.choice.options] == [2, 1]
+    picker.choice.value = 1
+    assert explorer.state.alert is None
+    assert explorer.rashomon_set.n_draws == 5 and explorer.state.in_view == 1
+    assert picker.choice.label.startswith("Draw 1 · 5 models · ε = ")
+
+
+def test_only_the_owner_may_read_the_models(home):
+    folder, _ = home
+    kept = folder / "breast_cancer.sets" / "0001.npz"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    said = (folder / "breast_cancer.sets" / "0001.json").read_text()
+    for private in ("loss", "hit", "excess", "minimum"):
+        assert private not in said.replace('"loss": "logistic"', "")
+
+
+def test_other_columns_are_refused_in_words(home, monkeypatch):
+    session = home[1].session
+    monkeypatch.setattr(session, "_encoded", session._encoded.iloc[:, 1:])
+    with pytest.raises(ValueError, match="other columns than the table has now"):
+        session.open_kept(1)
+
+
+def test_a_note_that_is_damaged_hides_no_other(home):
+    folder, _ = home
+    broken = folder / "breast_cancer.sets" / "0007.json"
+    broken.write_text("{")
+    assert [kept.number for kept in KeptSets(folder / "breast_cancer.ledger").all()] == [1, 2]
+    broken.unlink()
+
+
+def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.state.psi, explorer.state.n_draws = 0.6, 2
+    explorer.draw()
+    picker = explorer.bar.sets
+    picker.delete.click()
+    assert len(list((tmp_path / "breast_cancer.sets").iterdir())) == 2
+    picker.sure.click()
+    assert list((tmp_path / "breast_cancer.sets").iterdir()) == []
+    assert explorer.rashomon_set is None and explorer.state.kept == ()
+    assert explorer.ledger.spent() > 0
+    assert explorer.state.alert is None
+
+
+def test_where_nothing_can_be_written_the_draws_stay_on_screen(tmp_path, cancer, monkeypatch):
+    def full(*_args, **_kwargs):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(KeptSets, "keep", full)
+    explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.state.psi, explorer.state.n_draws = 0.6, 2
+    explorer.draw()
+    assert explorer.rashomon_set.n_draws == 2
+    assert "no space left" in explorer.state.alert.reason
