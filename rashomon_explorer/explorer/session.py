@@ -160,6 +160,7 @@ class Session(ChosenData):
         with state.hold_trait_notifications():
             for name in set(SETTINGS) & set(known):
                 setattr(state, name, known[name])
+            state.in_view = 0
             state.rashomon_set = last.rashomon_set_
             state.plan = last.plan_
             state.n_drawn = last.rashomon_set_.n_draws

@@ -66,6 +66,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.declare("\n".join(["name,kind,low,high", *lines]))
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 60 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
+    page.open("Model")
     page.choose("Way to draw", "exact: uniform")
     page.button("More settings").click()
     page.type_number("Threshold ψ", "0.02")
