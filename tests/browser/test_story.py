@@ -138,7 +138,7 @@ def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     page.wait(lambda: "released: paid with ε = 4" in page.words("coefficients"), "a green band")
     assert "best model" not in page.traces("coefficients")
     page.wait(lambda: "reads private rows" in page.words("losses"), "no losses")
-    assert "reads private rows" in page.words("people")
+    page.wait(lambda: "reads private rows" in page.words("people"), "no people")
     assert "Hit rate" not in page.text(".rx-numbers")
     page.wait(lambda: "measured" not in page.traces("bounds"), "the promise alone")
     assert "measured" not in _measured(page)
