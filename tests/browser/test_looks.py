@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.browser.contrast import check_contrast, draw_inside
-from tests.browser.pages import Page
+from tests.browser.pages import FIGURES, Page
 
 pytestmark = pytest.mark.browser
 
@@ -17,11 +17,16 @@ def page(browser: Any, dashboard: Any) -> Page:
 
 
 def test_no_button_sends_a_figure_anywhere(page: Page) -> None:
-    titles = page.run(
-        "[...new Set([...document.querySelectorAll('.rx-plot-area')]"
-        ".flatMap((gd) => gd._context.modeBarButtons.flat()))]"
-    )
-    assert set(titles) <= {"zoom2d", "pan2d", "select2d", "lasso2d", "resetScale2d", "toImage"}
+    for figure in FIGURES:
+        page.see(figure)
+        titles = page.wait(lambda at=figure: page.browser.execute_script(_BUTTONS, at), figure)
+        assert set(titles) <= {"zoom2d", "pan2d", "select2d", "lasso2d", "resetScale2d", "toImage"}
+
+
+_BUTTONS = """
+const gd = document.querySelector(`[data-figure="${arguments[0]}"]`);
+return gd._context?.modeBarButtons.flat();
+"""
 
 
 def test_text_has_contrast_in_the_light(page: Page) -> None:
@@ -31,7 +36,8 @@ def test_text_has_contrast_in_the_light(page: Page) -> None:
 
 
 def test_figures_follow_a_theme_that_changes_under_them(page: Page) -> None:
-    ink = "document.querySelector('.rx-plot-area')._fullLayout.font.color"
+    page.see("plan")
+    ink = "document.querySelector('[data-figure=plan]')._fullLayout.font.color"
     light = page.run(ink)
     page.browser.execute_script("document.body.dataset.jpThemeLight = 'false'")
     page.wait(lambda: page.run(ink) != light, "ink for a dark page")
