@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
-from rashomon_explorer.explorer.cards import CARDS, ExactCard
+from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
@@ -85,7 +85,7 @@ class Explorer:
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
-        kinds = (*CARDS, ExactCard) if is_outside(first) else CARDS
+        kinds: tuple[type[FigureCard], ...] = (*CARDS, ExactCard) if is_outside(first) else CARDS
         self.cards = {kind.name: kind(self.session) for kind in kinds}
         slow = [card for card in self.cards.values() if card.slow]
         quick = [card for card in self.cards.values() if not card.slow]
@@ -99,6 +99,8 @@ class Explorer:
                 bring(self.session)
             else:
                 self.data_panel.name.value = FIRST_DATA
+            if self.state.rashomon_set is not None or is_outside(first):
+                self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()
         self._watcher = self._start(self._watch())
