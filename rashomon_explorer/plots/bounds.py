@@ -128,7 +128,7 @@ def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) ->
     _add_psi(figure, planned.psi, end)
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
-        yaxis={"title": "draws with at most this", "range": [-0.03, 1.03], "tickformat": ".0%"},
+        yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},
         margin={"b": 96},
     )
 
