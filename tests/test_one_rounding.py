@@ -27,7 +27,7 @@ def test_one_ledger_tells_one_price(tmp_path, capsys):
     with pytest.raises(BudgetExceededError) as refused:
         ledger.reserve(pure(1.0))
     told = {
-        "gauge": _gauge(ledger.spent(), ledger.spent(), BUDGET, 0.0),
+        "gauge": _gauge(ledger.spent(), ledger.spent(), BUDGET, 0.0, short=False),
         "figure": plot_budget(ledger).to_json(),
         "words": f"{price(SPENT)}, {what_is_left(ledger.remaining)}, {price(BUDGET)}",
         "command line": capsys.readouterr().out,

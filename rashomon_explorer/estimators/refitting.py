@@ -17,7 +17,7 @@ from rashomon_explorer.tuning import PenaltyConstants
 def refit_plan(
     known: PenaltyConstants, p: int, row_norm: float, epsilon: float, delta: float
 ) -> Plan:
-    """Plan of one good model, by whichever way of the planner promises the least excess.
+    """Plan of one good model, by the way of which the planner expects the least loss.
 
     With φ_j = θ_j·√(λ_j/λ), λ the lowest penalty, ½Σλ_jθ_j² is ½λ‖φ‖², columns only shrink, and
     the best φ is no longer than √(c/λ) for any penalties: radius, ridge and rows are public before

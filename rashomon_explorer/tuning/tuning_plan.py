@@ -178,8 +178,9 @@ class TuningPlan(Shown):
         if self.why:
             facts.append(("chosen", self.why))
         if self.refit is not None:
-            refit = f"excess ≤ {rounded_up(self.refit.excess_bound)}, by {self.refit.certificate}"
-            facts.append(("refit", refit))
+            bound = self.refit.excess_bound
+            promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no promise"
+            facts.append(("refit", f"{promise}, by {self.refit.sampler}"))
         return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
 
 

@@ -7,6 +7,16 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 
+# Exact draws of a ball that stays as it is, whatever the rule for what is left open.
+EXACT = {
+    "sampler": "exact",
+    "psi": 0.05,
+    "n_draws": 12,
+    "radius": 4.0,
+    "ridge": 0.0,
+    "row_norm": 1.0,
+}
+
 
 @pytest.fixture(scope="session")
 def rows() -> Bunch:
@@ -19,7 +29,7 @@ def rows() -> Bunch:
 
 @pytest.fixture(scope="session")
 def models(rows):
-    fitted = RashomonClassifier(psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0)
+    fitted = RashomonClassifier(epsilon=20.0, random_state=0, **EXACT)
     return fitted.fit(rows.X, rows.y).rashomon_set_
 
 
@@ -27,11 +37,11 @@ def models(rows):
 def several(rows):
     """A set of models that tell three classes apart."""
     y = np.array(["low", "mid", "top"])[np.digitize(rows.target, [-0.5, 0.5])]
-    fitted = RashomonClassifier(psi=0.05, epsilon=40.0, n_draws=12, sampler="exact", random_state=0)
+    fitted = RashomonClassifier(epsilon=40.0, random_state=0, **EXACT)
     return Bunch(y=y, models=fitted.fit(rows.X, y).rashomon_set_)
 
 
 @pytest.fixture(scope="session")
 def regression(rows):
-    fitted = RashomonRegressor(psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0)
+    fitted = RashomonRegressor(epsilon=20.0, random_state=0, **EXACT)
     return fitted.fit(rows.X, rows.target).rashomon_set_

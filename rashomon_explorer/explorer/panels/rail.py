@@ -10,7 +10,7 @@ from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.widgets import Step
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, number, plural, promised_hits
+from rashomon_explorer.plots.text import at_most, number, plural, price, promised_hits
 
 
 class Rail:
@@ -79,7 +79,7 @@ def _model_line(state: ExplorerState) -> str:
         state.loss,
         state.sampler.replace("_", " "),
         f"ψ = {number(state.psi)}",
-        f"ε = {number(state.epsilon)}",
+        price(state.epsilon),
         plural(state.asked_draws, "draw"),
         *(f"{name} {_setting(state, name)}" for name in ("radius", "ridge") if _said(state, name)),
     ]
