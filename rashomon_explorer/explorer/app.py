@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,11 @@ class Explorer:
         kinds: tuple[type[FigureCard], ...] = (*CARDS, ExactCard) if is_outside(first) else CARDS
         self.cards = {kind.name: kind(self.session) for kind in kinds}
         slow = [card for card in self.cards.values() if card.slow]
-        quick = [card for card in self.cards.values() if not card.slow]
-        self.renderers = Renderer(quick), Renderer(slow)
+        quick = Renderer([card for card in self.cards.values() if not card.slow])
+        self._drawn_by = {
+            card: Renderer([card]) if card.slow else quick for card in self.cards.values()
+        }
+        self.renderers = (quick, *(self._drawn_by[card] for card in slow))
         self.session.together = self._held
         self._connect()
         self.shell = self._page()
@@ -114,13 +117,15 @@ class Explorer:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        with self.renderers[0].held(), self.renderers[1].held():
+        with ExitStack() as holds:
+            for renderer in self.renderers:
+                holds.enter_context(renderer.held())
             yield
 
     def _connect(self) -> None:
         for card in self.cards.values():
-            card.changed = partial(self.renderers[card.slow].mark, [card])
-            card.appeared = partial(self.renderers[card.slow].mark, ())
+            card.changed = partial(self._drawn_by[card].mark, [card])
+            card.appeared = partial(self._drawn_by[card].mark, ())
             self.state.observe(lambda _, mark=card.changed: mark(), list(card.needs))
 
     def _make_panels(self) -> None:

@@ -139,7 +139,8 @@ class ChosenData:
             self.state.n_drawn = 0
             self.state.drawn_settings = {}
             self.state.in_view = 0
-            self.state.selection = ()
+            self.state.pick_nothing()
+            self.state.group_column = ""
             self.state.phase = "empty"
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:

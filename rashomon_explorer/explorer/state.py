@@ -83,6 +83,12 @@ class ExplorerState(traitlets.HasTraits):
         Number of the kept set on screen; 0 for another.
     selection : tuple of int
         Draws picked in a figure.
+    people : tuple of int
+        Rows picked, by their place in the table.
+    groups : tuple of (str, str)
+        Groups picked: a column and what stands in it.
+    group_column : str
+        The column by which people are told apart; empty before there is one.
     view : str
         ``"curator"`` or ``"release"``: who looks.
     page : str
@@ -122,6 +128,9 @@ class ExplorerState(traitlets.HasTraits):
     kept = traitlets.Tuple()
     in_view = traitlets.Int(0)
     selection = traitlets.Tuple()
+    people = traitlets.Tuple()
+    groups = traitlets.Tuple()
+    group_column = traitlets.Unicode("")
     view = traitlets.Enum(("curator", "release"), "curator")
     page = traitlets.Enum(PAGES, "plan")
     alert = traitlets.Instance(Alert, allow_none=True)
@@ -152,6 +161,11 @@ class ExplorerState(traitlets.HasTraits):
         if self.n_draws != AUTO:
             return int(self.n_draws)
         return 1 if self.plan is None else int(self.plan.n_draws)
+
+    def pick_nothing(self) -> None:
+        """Select no model, no person and no group."""
+        with self.hold_trait_notifications():
+            self.selection = self.people = self.groups = ()
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the next draw by name."""

@@ -1,11 +1,12 @@
 """A figure with its table, its Python line and its controls."""
 
 import asyncio
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from html import escape
+from html import escape, unescape
 from typing import ClassVar
 
 import ipywidgets
@@ -14,6 +15,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.html import code_block, table_html
+from rashomon_explorer.explorer.marks import Mark, marks_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets import PlotlyView
@@ -44,11 +46,14 @@ class Recipe:
         Returns the numbers behind it.
     lines : tuple of str
         Python that shows the same figure, given ``explorer``.
+    marks : tuple of Mark
+        Which kinds of number it shows.
     """
 
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
     lines: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 def of_the_set(
@@ -105,6 +110,9 @@ class FigureCard:
     asked: ClassVar[bool] = False
     """Whether it is made only when someone looks, in a script too."""
 
+    definition: ClassVar[str] = ""
+    """What its numbers are, with the formula; as HTML."""
+
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
@@ -116,15 +124,23 @@ class FigureCard:
         self._recipe = Recipe(go.Figure)
         self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
         self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")
-        self._table = ipywidgets.HTML()
-        self._code = ipywidgets.HTML()
-        hide_when_empty(self._table)
-        hide_when_empty(self._code)
-        for button in (self._table_button, self._code_button):
+        self._meaning_button = _toggle("Definition", _plain(self.definition))
+        self._meaning_button.disabled = False
+        self._kinds = ipywidgets.HTML()
+        self._kinds.add_class("rx-kinds")
+        self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
+        for region in (self._kinds, self._table, self._code, self._meaning):
+            hide_when_empty(region)
+        buttons = [self._table_button, self._code_button]
+        buttons += [self._meaning_button] if self.definition else []
+        for button in buttons:
             button.observe(lambda _: self._fill(), "value")
-        bar = ipywidgets.HBox([*self.controls(), self._table_button, self._code_button])
+        asked = ipywidgets.HBox(buttons)
+        asked.add_class("rx-asked")
+        bar = ipywidgets.HBox([self._kinds, *self.controls(), asked])
         bar.add_class("rx-bar")
-        self.widget = ipywidgets.VBox([self.view, bar, self._table, self._code])
+        below = [self._table, self._code, self._meaning]
+        self.widget = ipywidgets.VBox([self.view, bar, *below])
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-figure")
 
@@ -196,12 +212,19 @@ class FigureCard:
             self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
         coded = self._code_button.value and recipe.lines
         self._code.value = code_block(recipe.lines) if coded else ""
+        meant = f'<p class="rx-note">{self.definition}</p>' if self._meaning_button.value else ""
+        self._meaning.value = meant
+        self._kinds.value = marks_html(*recipe.marks)
 
 
 def _toggle(text: str, hint: str) -> ipywidgets.ToggleButton:
     button = ipywidgets.ToggleButton(description=text, tooltip=hint, disabled=True)
     button.add_class("rx-quiet")
     return button
+
+
+def _plain(words: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", words))
 
 
 def _attempt(recipe: Recipe, title: str) -> go.Figure:
