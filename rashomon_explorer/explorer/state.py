@@ -89,6 +89,8 @@ class ExplorerState(traitlets.HasTraits):
         Groups picked: a column and what stands in it.
     group_column : str
         The column by which people are told apart; empty before there is one.
+    inside_only : bool
+        Whether draws outside ψ are left out where single models are shown.
     view : str
         ``"curator"`` or ``"release"``: who looks.
     page : str
@@ -131,6 +133,7 @@ class ExplorerState(traitlets.HasTraits):
     people = traitlets.Tuple()
     groups = traitlets.Tuple()
     group_column = traitlets.Unicode("")
+    inside_only = traitlets.Bool(True)
     view = traitlets.Enum(("curator", "release"), "curator")
     page = traitlets.Enum(PAGES, "plan")
     alert = traitlets.Instance(Alert, allow_none=True)

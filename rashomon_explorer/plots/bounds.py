@@ -66,7 +66,9 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, promise, end)
     if len(excess):
-        _add_marks(figure, "measured", models.hit_rate, float(excess.mean()), models.plan.psi)
+        psi = models.plan.psi  # of which it is promised, whatever the draws are held against now
+        hits = models.share_within(psi)
+        _add_marks(figure, "measured", hits, float(excess.mean()), psi)
     _finish(figure, models.plan, promise, end)
     return models_band(figure, models)
 
@@ -139,7 +141,7 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
     if not models.n_draws:
         return [f"no draws · promised {promised} in the set"]
     words = [
-        f"in the set {percent(models.hit_rate)}, promised {promised}",
+        f"in the set {percent(models.share_within(models.plan.psi))}, promised {promised}",
         f"mean excess {number(float(models.excess.mean()))}, promised {at_most(promise.mean)}",
     ]
     known = traits_of(models.sampler)

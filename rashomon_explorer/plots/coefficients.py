@@ -10,6 +10,7 @@ from rashomon_explorer.array_types import Mask
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
 from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
+from rashomon_explorer.plots.fading import chosen_of, faded_words, opacities
 from rashomon_explorer.plots.text import number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -30,6 +31,7 @@ def plot_coefficients(
     y: str | None = None,
     *,
     highlight: Sequence[int] = (),
+    inside_only: bool = False,
 ) -> go.Figure:
     """Plot two coefficients of every draw, coloured by excess loss.
 
@@ -41,7 +43,9 @@ def plot_coefficients(
         Parameters on the axes (``parameter_names``); by default the two features whose
         coefficients vary most over the draws.
     highlight : sequence of int
-        Draws to ring, by row number.
+        Draws to ring, by row number; the others fade.
+    inside_only : bool, default=False
+        Leave out the draws outside ψ; the figure says how many.
 
     Returns
     -------
@@ -59,9 +63,13 @@ def plot_coefficients(
     first, second = _axes(models, x, y)
     excess = np.asarray(models.excess, dtype=np.float32)
     inside = _inside(models)
-    figure, kept = _cloud(models, first, second, _told(inside))
+    kept, note = shown_points(models.n_draws)
+    kept = kept[inside[kept]] if inside_only else kept
+    chosen = chosen_of(kept, highlight)
+    remarks = [_told(inside, hidden=inside_only), note, faded_words(chosen)]
+    figure = _cloud(models, first, second, remarks)
     top = max(float(excess.max(initial=0.0)), float(models.psi))
-    figure.add_trace(_dots(models, kept, first, second, highlight))
+    figure.add_trace(_dots(models, kept, first, second, chosen))
     figure.data[0].marker.update(
         color=excess[kept],
         colorscale=LOSS_SCALE,
@@ -100,7 +108,11 @@ def plot_coefficients(
 
 
 def plot_released_coefficients(
-    released: ReleasedSet, x: str | None = None, y: str | None = None
+    released: ReleasedSet,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot two coefficients of every released draw; nothing else was read from the rows.
 
@@ -111,6 +123,8 @@ def plot_released_coefficients(
     x, y : str, optional
         Parameters on the axes (``parameter_names``); by default the two features whose
         coefficients vary most over the draws.
+    highlight : sequence of int
+        Draws to ring, by row number; the others fade.
 
     Returns
     -------
@@ -124,8 +138,11 @@ def plot_released_coefficients(
     """
     released = need_release(released, "plot_released_coefficients")
     first, second = _axes(released, x, y)
-    figure, kept = _cloud(released, first, second, of_all_draws(released))
-    figure.add_trace(_dots(released, kept, first, second, ()))
+    kept, note = shown_points(released.n_draws)
+    chosen = chosen_of(kept, highlight)
+    remarks = [of_all_draws(released), note, faded_words(chosen)]
+    figure = _cloud(released, first, second, remarks)
+    figure.add_trace(_dots(released, kept, first, second, chosen))
     figure.data[0].update(
         marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
     )
@@ -187,17 +204,18 @@ def _inside(models: RashomonSet) -> Mask:
     return np.asarray(models.losses <= models.least + models.psi)
 
 
-def _told(inside: Mask) -> str:
-    strays = "" if inside.all() else f"◆ the {int((~inside).sum()):,} outside ψ"
+def _told(inside: Mask, *, hidden: bool) -> str:
+    outside = int((~inside).sum())
+    strays = f"{outside:,} outside ψ hidden" if hidden else f"◆ the {outside:,} outside ψ"
+    strays = strays if outside else ""
     return " · ".join(filter(None, [strays, "colour and × read private rows"]))
 
 
 def _cloud(
-    models: RashomonSet | ReleasedSet, first: int, second: int, remark: str
-) -> tuple[go.Figure, np.ndarray]:
+    models: RashomonSet | ReleasedSet, first: int, second: int, remarks: Sequence[str]
+) -> go.Figure:
     names = [short_name(name) for name in models.parameter_names]
-    kept, note = shown_points(models.n_draws)
-    told = " · ".join(filter(None, [plural(models.n_draws, "draw"), remark, note]))
+    told = " · ".join(filter(None, [plural(models.n_draws, "draw"), *remarks]))
     figure = new_figure("Two coefficients, one dot per model", told)
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
@@ -206,7 +224,7 @@ def _cloud(
         dragmode="select",
         uirevision=f"{first},{second}",
     )
-    return figure, kept
+    return figure
 
 
 def _dots(
@@ -214,10 +232,9 @@ def _dots(
     kept: np.ndarray,
     first: int,
     second: int,
-    highlight: Sequence[int],
+    chosen: Mask,
 ) -> go.Scatter | go.Scattergl:
     many = len(kept) > _MANY
-    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
     coef = np.asarray(models.coef, dtype=np.float32)[kept]
     return (go.Scattergl if many else go.Scatter)(
         x=coef[:, first].copy(),
@@ -227,6 +244,7 @@ def _dots(
         name="draw",
         marker={
             "size": np.where(chosen, 13, 5 if many else 9),
+            "opacity": opacities(chosen) if chosen.any() else 1.0,
             "line": {
                 "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
                 "width": np.where(chosen, 3, 0.8),

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from rashomon_explorer.array_types import Mask
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
-from rashomon_explorer.plots.text import number, percent, promised_hits
+from rashomon_explorer.plots.fading import chosen_of, faded_words, opacities
+from rashomon_explorer.plots.text import number, percent, plural, promised_hits
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -24,12 +26,13 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     models : RashomonSet
         The draws with their losses (curator only).
     highlight : sequence of int
-        Draws to ring, by row number.
+        Draws to ring, by row number; the others fade.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A histogram above a strip of the draws; the best model is the vermillion ×.
+        A histogram above a strip of the draws; the best model is the vermillion ×. The title
+        counts those inside.
 
     Raises
     ------
@@ -44,7 +47,8 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     width = psi / max(1, round(_BINS * psi / end)) if psi else end / _BINS
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
-    figure = new_figure("Losses of the draws against the threshold", _found(models, note))
+    chosen = chosen_of(kept, highlight)
+    figure = new_figure(_headline(models), _found(models, note, faded_words(chosen)))
     figure.add_shape(
         type="rect",
         x0=0,
@@ -66,7 +70,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         hovertemplate="%{y} draws with excess loss %{x}<extra></extra>",
         showlegend=False,
     )
-    _add_strip(figure, excess, kept, highlight)
+    _add_strip(figure, excess, kept, chosen)
     figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
     figure.add_annotation(
         x=psi,
@@ -99,20 +103,25 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     return models_band(figure, models)
 
 
-def _found(models: RashomonSet, note: str) -> str:
-    n_draws, rate = models.n_draws, models.hit_rate
-    inside = f"hit rate {percent(rate)}: {round(rate * n_draws):,} of {n_draws:,} draws inside"
+def _headline(models: RashomonSet) -> str:
+    inside = round(models.hit_rate * models.n_draws) if models.n_draws else 0
+    lie = "lies" if inside == 1 else "lie"
+    return f"{inside:,} of {plural(models.n_draws, 'model')} {lie} within ψ = {number(models.psi)}"
+
+
+def _found(models: RashomonSet, *notes: str) -> str:
+    hits = f"hit rate {percent(models.hit_rate)}"
     # The promise is one of all draws together: not of a choice of them, nor of others' models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn
+    held = ""
+    if drawn and models.psi != models.plan.psi:
+        drawn, held = False, f"drawn for ψ = {number(models.plan.psi)}, held against another: free"
     promised = f"guaranteed {promised_hits(models.plan)}" if drawn else ""
-    return " · ".join(filter(None, [inside, promised, note]))
+    return " · ".join(filter(None, [hits, promised, held, *notes]))
 
 
-def _add_strip(
-    figure: go.Figure, excess: np.ndarray, kept: np.ndarray, highlight: Sequence[int]
-) -> None:
+def _add_strip(figure: go.Figure, excess: np.ndarray, kept: np.ndarray, chosen: Mask) -> None:
     height = (kept * _GOLDEN) % 1  # spreads overlapping points, the same way at every redraw
-    chosen = np.isin(kept, np.asarray(highlight, dtype=int))
     many = len(kept) > 1000
     figure.add_trace(
         (go.Scattergl if many else go.Scatter)(
@@ -125,7 +134,7 @@ def _add_strip(
             marker={
                 "color": BLUE,
                 "size": np.where(chosen, 11, 4 if many else 6.5),
-                "opacity": 0.75,
+                "opacity": opacities(chosen),
                 "line": {"color": PURPLE, "width": np.where(chosen, 3, 0)},
             },
             hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",

@@ -111,8 +111,9 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     planned = given.plan if isinstance(given, RashomonSet) else given
     need_exact_draws(planned, "promises")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+    psi_of_set = planned.psi  # of which it is promised, whatever the draws are held against now
     crowded = "" if planned.law_psi is None else "of the law with the set's ψ, and not of that at 0"
-    inside = models.hit_rate if models else _MISSING
+    inside = models.share_within(psi_of_set) if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
     return [
         Promise(

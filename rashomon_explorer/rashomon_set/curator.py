@@ -51,7 +51,52 @@ class CuratorSet(Selection):
     @property
     def hit_rate(self) -> float:
         """Share of the models that lie in the Rashomon set; NaN without models."""
-        return float(np.mean(self._hits(self.psi))) if self.n_draws else float("nan")
+        return self.share_within(self.psi)
+
+    def share_within(self, psi: float) -> float:
+        """Share of the models whose excess loss is at most ψ; NaN without models."""
+        return float(np.mean(self._hits(psi))) if self.n_draws else float("nan")
+
+    def rethreshold(self, psi: float) -> Self:
+        """Hold the same models against another ψ: none leaves, and which lie inside is told anew.
+
+        Parameters
+        ----------
+        psi : float
+            Smaller or larger than the set's own. The models were made for that one: of a larger
+            set they show a part, crowded where they were drawn, and what is measured over it
+            stays an inner bound.
+
+        Returns
+        -------
+        set of the same type
+            With all models and their guarantee: nothing is chosen, and a release of it is that of
+            the draws as they were paid for.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative, or larger than the set's where the set is complete: models
+            between the two would lack unseen.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.rethreshold(0.0).hit_rate, models.rethreshold(0.0).n_draws
+        (0.0, 5)
+        """
+        check_nonnegative_or_infinite(psi=psi)
+        # A complete set that was held against less is still complete as far as its models go.
+        known = max(self.psi, float(self.excess.max(initial=0.0)))
+        if getattr(self, "complete", False) and psi > known:
+            raise ValueError(
+                f"psi must be at most {known:g}, got {psi!r}: the set holds every model up to "
+                "there and none beyond; build it again with the larger ψ"
+            )
+        return self._within(float(psi))
 
     def inside(self, psi: float | None = None) -> Self:
         """Keep the models whose excess loss is at most ψ.  The choice reads private rows.

@@ -42,7 +42,8 @@ class RashomonSet(ModelBlock, CuratorSet):
     sampler : str
         Name of the sampler.
     narrowed : float, optional
-        A smaller ψ, where :meth:`inside` set one; the plan keeps the one that was asked for.
+        Another ψ, where :meth:`inside` or :meth:`rethreshold` set one; the plan keeps the one that
+        was asked for.
 
     Examples
     --------

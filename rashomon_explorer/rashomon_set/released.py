@@ -23,6 +23,8 @@ CURATOR_ONLY = frozenset(
         "intersect",
         "narrowed",
         "notes",
+        "rethreshold",
+        "share_within",
         "to_arviz",
     }
 )

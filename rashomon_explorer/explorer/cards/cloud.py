@@ -25,6 +25,7 @@ class CloudCard(FigureCard):
     title = "Two coefficients, one dot per model"
     label = "Scatter plot of two coefficients of the drawn models"
     linear = True
+    needs = (*FigureCard.needs, "inside_only")
     selectable = True
 
     def __init__(self, session: Session) -> None:
@@ -68,7 +69,9 @@ class CloudCard(FigureCard):
         x, y = self._x.value, self._y.value
         if state.view == "release":
             return Recipe(
-                partial(plot_released_coefficients, models.release(), x, y),
+                partial(
+                    plot_released_coefficients, models.release(), x, y, highlight=state.selection
+                ),
                 partial(coefficients_table, models.release()),
                 (
                     "from rashomon_explorer.plots import plot_released_coefficients",
@@ -76,7 +79,14 @@ class CloudCard(FigureCard):
                 ),
             )
         return Recipe(
-            partial(plot_coefficients, models, x, y, highlight=state.selection),
+            partial(
+                plot_coefficients,
+                models,
+                x,
+                y,
+                highlight=state.selection,
+                inside_only=state.inside_only,
+            ),
             partial(coefficients_table, models),
             (
                 "from rashomon_explorer.plots import plot_coefficients",

@@ -3,6 +3,8 @@
 import math
 from functools import partial
 
+import ipywidgets
+
 from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
     FigureCard,
@@ -10,6 +12,7 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
 )
 from rashomon_explorer.explorer.cards.picking import picks
+from rashomon_explorer.explorer.panels.threshold import ThresholdControl
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.tables import losses_table
@@ -28,6 +31,11 @@ class LossesCard(FigureCard):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         picks(self)
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        self.threshold = ThresholdControl(self.state)
+        return [self.threshold.widget]
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""

@@ -127,6 +127,13 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
     ]
 
 
+def _promised(models: RashomonSet) -> str:
+    promised = promised_hits(models.plan)
+    if models.psi == models.plan.psi:
+        return f"guaranteed {promised}"
+    return f"{promised} guaranteed at ψ = {number(models.plan.psi)}"
+
+
 def _curator_facts(models: RashomonSet) -> list[str]:
     where = "at the edge of the ball" if models.minimum.on_boundary else "inside the ball"
     return [
@@ -134,7 +141,7 @@ def _curator_facts(models: RashomonSet) -> list[str]:
             "Hit rate",
             percent(models.hit_rate),
             f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ; "
-            f"guaranteed {promised_hits(models.plan)}",
+            f"{_promised(models)}",
             kind="rx-curator",
         ),
         fact("Best loss", number(models.minimum.value, 4), where, kind="rx-curator"),

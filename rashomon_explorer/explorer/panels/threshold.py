@@ -1,0 +1,84 @@
+"""ψ moved over draws that are there already: free for the curator, and never part of a release."""
+
+import math
+
+import ipywidgets
+import traitlets
+
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import Dial
+from rashomon_explorer.rashomon_set import CuratorSet
+
+_STEPS = 400
+_ROOM = 1.25
+
+
+class ThresholdControl:
+    """A slider of ψ over the stored draws, and whether those outside are shown at all.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its set is held against another ψ; everything that says "the set" follows.
+
+    Attributes
+    ----------
+    dial : Dial
+        The threshold.
+    inside : ipywidgets.Checkbox
+        Linked to ``state.inside_only``.
+    widget : ipywidgets.Widget
+        Both; hidden in the release, where nobody may tell which draws lie inside.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.dial = Dial(label="ψ", unit="of the set shown")
+        self.dial.add_class("rx-dial-line")
+        self.inside = ipywidgets.Checkbox(
+            description="Inside ψ only",
+            indent=False,
+            tooltip="Leave out the draws outside ψ where single models are shown",
+        )
+        traitlets.link((state, "inside_only"), (self.inside, "value"))
+        self._telling = False
+        self.dial.observe(guarded(state, "Moving ψ", self._moved), "value")
+        self.widget = ipywidgets.HBox([self.dial, self.inside])
+        self.widget.add_class("rx-threshold")
+        state.observe(lambda _: self.tell(), ["rashomon_set", "view", "phase"])
+        self.tell()
+
+    def tell(self) -> None:
+        """Show the ψ that the set in view is held against."""
+        state, models = self.state, self.state.rashomon_set
+        usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
+        hidden = state.view == "release" or not usable
+        self.widget.layout.display = "none" if hidden else None
+        if hidden:
+            return
+        self._telling = True
+        with self.dial.hold_trait_notifications():
+            self.dial.high = max(_end(models), models.psi)
+            self.dial.step = self.dial.high / _STEPS
+            self.dial.value = models.psi
+        self._telling = False
+        self.dial.disabled = state.busy
+
+    def _moved(self, _change: object) -> None:
+        models = self.state.rashomon_set
+        if not self._telling and models is not None and self.dial.value != models.psi:
+            self.state.rashomon_set = models.rethreshold(self.dial.value)
+
+
+def _end(models: CuratorSet) -> float:
+    """Where the slider ends: beyond the worst draw, in two digits, the same wherever ψ is.
+
+    A complete set ends at the ψ that it was made for.
+    """
+    planned = getattr(getattr(models, "plan", None), "psi", models.psi)
+    if getattr(models, "complete", False):
+        return float(models.excess.max(initial=planned))
+    far = _ROOM * max(float(models.excess.max(initial=0.0)), planned, 1e-6)
+    power = 10.0 ** (math.floor(math.log10(far)) - 1)
+    return math.ceil(far / power) * power
