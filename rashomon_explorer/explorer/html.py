@@ -1,10 +1,11 @@
 """Small pieces of HTML; every word that came from outside is escaped here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import pandas as pd
 
+from rashomon_explorer.explorer.definitions import Definition, defined
 from rashomon_explorer.plots.tables import rounded_bounds
 
 _MOST_ROWS = 200
@@ -42,9 +43,38 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
     body = shown.to_html(
         border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True
     )
+    for heading in map(str, shown.columns):
+        plain = f"<th>{escape(heading, quote=False)}</th>"
+        body = body.replace(plain, f"<th>{term(heading)}</th>", 1)
     named = body.replace(">", f"><caption>{escape(caption)} ({note})</caption>", 1)
     label = f'role="region" aria-label="{escape(caption)}"'
     return f'<div class="rx-table-box" tabindex="0" {label}>{named}</div>'
+
+
+def term(word: str, *, focusable: bool = False) -> str:
+    """Return a word with its definition as a tooltip; one without a definition as it is.
+
+    >>> term("the moon")
+    'the moon'
+    >>> term("Draws").startswith('<abbr class="rx-term" title="models that were drawn')
+    True
+    """
+    meant = defined(word)
+    if meant is None:
+        return escape(word)
+    stop = ' tabindex="0"' if focusable else ""
+    return f'<abbr class="rx-term"{stop} title="{escape(meant.told)}">{escape(word)}</abbr>'
+
+
+def definitions_html(found: Mapping[str, Definition]) -> str:
+    """Return definitions as a list, each with its formula and its line of Python."""
+    return f'<dl class="rx-definitions">{"".join(_defined(*one) for one in found.items())}</dl>'
+
+
+def _defined(word: str, meant: Definition) -> str:
+    formula = f"<dd><i>{escape(meant.formula)}</i></dd>" if meant.formula else ""
+    line = f"<dd><code>{escape(meant.line)}</code></dd>" if meant.line else ""
+    return f"<dt>{escape(word)}</dt><dd>{escape(meant.meaning)}</dd>{formula}{line}"
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
@@ -52,11 +82,11 @@ def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
 
     ``kind="curator"`` marks a number that was read from private rows.
 
-    >>> fact("draws", "20")
-    '<div class="rx-fact "><dt>draws</dt><dd>20</dd></div>'
+    >>> fact("models", "20")
+    '<div class="rx-fact "><dt>models</dt><dd>20</dd></div>'
     """
     small = f'<dd class="rx-note">{escape(note)}</dd>' if note else ""
     return (
-        f'<div class="rx-fact {escape(kind)}"><dt>{escape(name)}</dt>'
+        f'<div class="rx-fact {escape(kind)}"><dt>{term(name, focusable=True)}</dt>'
         f"<dd>{escape(value)}</dd>{small}</div>"
     )

@@ -53,14 +53,26 @@ def stale(state: ExplorerState) -> str:
     Empty while the figures show what the sliders say.
     """
     drawn, now = state.drawn_settings, state.settings()
-    moved = [name for name in drawn if drawn[name] != now[name]]
-    if state.rashomon_set is None or not moved:
+    moved = _moved(state)
+    if not moved:
         return ""
     before, after = (", ".join(_setting(name, values) for name in moved) for values in (drawn, now))
     return (
         f"The figures still show the draws made with {before}. The sliders now say {after}: "
         "plan and price follow them, the figures only after the next draw."
     )
+
+
+def drawn_with(state: ExplorerState) -> str:
+    """Name the settings of the draws on screen that the sliders no longer show; often empty."""
+    return ", ".join(_setting(name, state.drawn_settings) for name in _moved(state))
+
+
+def _moved(state: ExplorerState) -> list[str]:
+    if state.rashomon_set is None:
+        return []
+    drawn, now = state.drawn_settings, state.settings()
+    return [name for name in drawn if name in now and drawn[name] != now[name]]
 
 
 def _setting(name: str, values: Mapping[str, Any]) -> str:

@@ -81,6 +81,8 @@ class ExplorerState(traitlets.HasTraits):
         Sets that were paid for from this table, oldest first.
     in_view : int
         Number of the kept set on screen; 0 for another.
+    paid : tuple of Purchase
+        Aggregates of the rows that were paid for, of the models on screen.
     selection : tuple of int
         Draws picked in a figure.
     people : tuple of int
@@ -129,6 +131,7 @@ class ExplorerState(traitlets.HasTraits):
     n_drawn = traitlets.Int(0)
     kept = traitlets.Tuple()
     in_view = traitlets.Int(0)
+    paid = traitlets.Tuple()
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
     groups = traitlets.Tuple()

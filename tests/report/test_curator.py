@@ -12,13 +12,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
+from rashomon_explorer.measures.glossary import MEASURES as DEFINED
 from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
 from rashomon_explorer.rashomon_set import from_estimators, from_predictions
 from rashomon_explorer.report import report
 from rashomon_explorer.report.sections import CURATOR
-from rashomon_explorer.report.sections.definitions import MEASURES as DEFINED
 from rashomon_explorer.report.sections.the_set import hit_rate_interval
 from rashomon_explorer.rounding import hit_rate_text
 

@@ -13,11 +13,14 @@ import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.explorer.definitions import of_figure
 from rashomon_explorer.explorer.guard import LOGGER
-from rashomon_explorer.explorer.html import code_block, table_html
+from rashomon_explorer.explorer.html import code_block, definitions_html, table_html
 from rashomon_explorer.explorer.marks import Mark, marks_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.sentences import drawn_with
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.explorer.widgets import PlotlyView
 from rashomon_explorer.plots import empty_figure
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
@@ -124,20 +127,27 @@ class FigureCard:
         self._recipe = Recipe(go.Figure)
         self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
         self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")
-        self._meaning_button = _toggle("Definition", _plain(self.definition))
+        self._meaning_button = _toggle(
+            "Definition", _plain(self.definition) or f"What the numbers of “{self.title}” are"
+        )
         self._meaning_button.disabled = False
         self._kinds = ipywidgets.HTML()
         self._kinds.add_class("rx-kinds")
         self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
-        for region in (self._kinds, self._table, self._code, self._meaning):
+        self._settings = ipywidgets.HTML()
+        self._settings.add_class("rx-drawn-with")
+        for region in (self._kinds, self._settings, self._table, self._code, self._meaning):
             hide_when_empty(region)
         buttons = [self._table_button, self._code_button]
-        buttons += [self._meaning_button] if self.definition else []
+        buttons += [self._meaning_button] if self.definition or of_figure(self.name) else []
         for button in buttons:
             button.observe(lambda _: self._fill(), "value")
+        if "rashomon_set" in self.needs:
+            watched = ["rashomon_set", "drawn_settings", *SETTINGS]
+            self.state.observe(lambda _: self._date(), watched)
         asked = ipywidgets.HBox(buttons)
         asked.add_class("rx-asked")
-        bar = ipywidgets.HBox([self._kinds, *self.controls(), asked])
+        bar = ipywidgets.HBox([self._kinds, self._settings, *self.controls(), asked])
         bar.add_class("rx-bar")
         below = [self._table, self._code, self._meaning]
         self.widget = ipywidgets.VBox([self.view, bar, *below])
@@ -202,6 +212,11 @@ class FigureCard:
         self._code_button.disabled = not recipe.lines
         self._fill()
 
+    def _date(self) -> None:
+        """Say what the draws were made with, once the sliders say something else."""
+        words = drawn_with(self.state)
+        self._settings.value = f"drawn with {escape(words)}" if words else ""
+
     def _fill(self) -> None:
         recipe = self._recipe
         table = recipe.table if self._table_button.value else None
@@ -212,9 +227,13 @@ class FigureCard:
             self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
         coded = self._code_button.value and recipe.lines
         self._code.value = code_block(recipe.lines) if coded else ""
-        meant = f'<p class="rx-note">{self.definition}</p>' if self._meaning_button.value else ""
-        self._meaning.value = meant
+        self._meaning.value = self._meant() if self._meaning_button.value else ""
         self._kinds.value = marks_html(*recipe.marks)
+
+    def _meant(self) -> str:
+        own = f'<p class="rx-note">{self.definition}</p>' if self.definition else ""
+        numbers = of_figure(self.name)
+        return own + (definitions_html(numbers) if numbers else "")
 
 
 def _toggle(text: str, hint: str) -> ipywidgets.ToggleButton:

@@ -1,6 +1,7 @@
 """The small browser widgets the dashboard adds to ipywidgets."""
 
 from rashomon_explorer.explorer.widgets.dial import Dial
+from rashomon_explorer.explorer.widgets.download import Download, Made
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
 from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
@@ -13,9 +14,11 @@ from rashomon_explorer.explorer.widgets.theme_switch import ThemeSwitch
 
 __all__ = [
     "Dial",
+    "Download",
     "FilePicker",
     "KernelWatch",
     "LiveText",
+    "Made",
     "PlotlyView",
     "Saver",
     "Step",

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
+from rashomon_explorer.measures.glossary import MEASURES
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.figures import plot_curves
 from rashomon_explorer.report.material import AnySet, Curator
 from rashomon_explorer.report.sections.base import Skip
-from rashomon_explorer.report.sections.definitions import MEASURES
 from rashomon_explorer.report.sections.rows import need_rows
 
 _CURVES = {
