@@ -14,8 +14,10 @@ from sklearn.utils import Bunch
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
+from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
+from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
@@ -228,6 +230,16 @@ class Explorer:
     def targets(self) -> Any:
         """The data set's targets as the models on screen name them, or None."""
         return self.session.targets
+
+    @property
+    def picked(self) -> Picked:
+        """What is selected: its ``models``, ``rows`` and ``targets``; all where nothing is."""
+        return self.session.picked
+
+    @property
+    def exact(self) -> ExactAnswers:
+        """What is proved of the whole set on screen (curator)."""
+        return self.session.exact
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -11,8 +11,10 @@ from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.encoded import encoded, scaled
+from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
 from rashomon_explorer.explorer.opening import opening
+from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.sentences import same_rows
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
@@ -37,6 +39,10 @@ class ChosenData:
         What made the draws on screen; takes rows as they come in ``state.data.frame``.
     rows : DataFrame or None
         Rows as the models on screen were fitted to them: encoded by their schema.
+    picked : Picked
+        What is selected of models and people.
+    exact : ExactAnswers
+        What is proved of the whole set (curator).
     together : callable
         Makes a context in which nothing is drawn until it ends; who draws sets it.
     """
@@ -47,6 +53,8 @@ class ChosenData:
         self.estimator: Any = None
         self.rows: Any = None
         self.together: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.picked = Picked(self)
+        self.exact = ExactAnswers(self)
         self._encoder: Any = None
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
@@ -60,6 +68,16 @@ class ChosenData:
         """The data set's ledger, or None before its first draw."""
         account = self.state.account
         return Ledger.open(account.path) if account is not None and account.exists else None
+
+    @property
+    def targets(self) -> Any:
+        """Targets of the data set as the models on screen name them: codes, or labels."""
+        data, models = self.state.data, self.state.rashomon_set
+        if data is None:
+            return None
+        named = () if models is None else getattr(models, "classes", ())
+        codes = set(range(len(data.classes or ())))
+        return data.y if set(named) <= codes else data.frame[data.schema.target.name]
 
     @shown_together
     def choose(self, data: Bunch) -> None:

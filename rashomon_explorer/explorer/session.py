@@ -61,16 +61,6 @@ class Session(ChosenData):
         return None if models is None else models.guarantee
 
     @property
-    def targets(self) -> Any:
-        """Targets of the data set as the models on screen name them: codes, or labels."""
-        data, models = self.state.data, self.state.rashomon_set
-        if data is None:
-            return None
-        named = () if models is None else getattr(models, "classes", ())
-        codes = set(range(len(data.classes or ())))
-        return data.y if set(named) <= codes else data.frame[data.schema.target.name]
-
-    @property
     def constants(self) -> Constants | None:
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn

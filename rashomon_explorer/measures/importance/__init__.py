@@ -15,6 +15,10 @@ from rashomon_explorer.measures.importance.distribution import (
     importance_distribution,
 )
 from rashomon_explorer.measures.importance.permutation import permutation_importance
+from rashomon_explorer.measures.importance.profiles import (
+    partial_dependence,
+    partial_dependence_band,
+)
 from rashomon_explorer.measures.importance.resampling import rid
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
 
@@ -28,6 +32,8 @@ __all__ = [
     "importance_spread",
     "importance_tradeoffs",
     "linear_shap",
+    "partial_dependence",
+    "partial_dependence_band",
     "permutation_importance",
     "reliance_within",
     "rid",

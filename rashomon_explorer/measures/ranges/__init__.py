@@ -3,7 +3,7 @@
 Those over a released ellipsoid are made of what was paid for.
 """
 
-from rashomon_explorer.measures.ranges.declared import declared_problem
+from rashomon_explorer.measures.ranges.declared import declared_problem, set_problem
 from rashomon_explorer.measures.ranges.draws import draws_in_range
 from rashomon_explorer.measures.ranges.exact import (
     exact_coefficient_ranges,
@@ -12,8 +12,10 @@ from rashomon_explorer.measures.ranges.exact import (
     exact_score_ranges,
     relative_psi,
 )
+from rashomon_explorer.measures.ranges.flip_psi import FlipPsi, flip_psi
 from rashomon_explorer.measures.ranges.flips import ExactAmbiguity, exact_ambiguity, exact_flips
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.people import people_ranges, proved_people
 from rashomon_explorer.measures.ranges.released import (
     released_coefficient_ranges,
     released_flips,
@@ -23,6 +25,7 @@ from rashomon_explorer.measures.ranges.sklearn_problem import penalised_problem
 
 __all__ = [
     "ExactAmbiguity",
+    "FlipPsi",
     "PenalisedProblem",
     "declared_problem",
     "draws_in_range",
@@ -32,9 +35,13 @@ __all__ = [
     "exact_group_gap",
     "exact_ranges",
     "exact_score_ranges",
+    "flip_psi",
     "penalised_problem",
+    "people_ranges",
+    "proved_people",
     "relative_psi",
     "released_coefficient_ranges",
     "released_flips",
     "released_score_ranges",
+    "set_problem",
 ]

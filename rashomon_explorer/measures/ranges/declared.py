@@ -60,16 +60,65 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
             f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
         )
-    loss, targets = _loss_and_targets(models, _plain_targets(estimator, y))
+    rows = estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X
+    return set_problem(models, rows, _plain_targets(estimator, y))
+
+
+def set_problem(
+    models: RashomonSet, X: ArrayLike, y: ArrayLike, *, resampled: bool = False
+) -> Problem:
+    """Problem that a set of linear draws is of, from the rows as its models take them.
+
+    For sets without their estimator, such as one that was read from a file. Curator: it holds
+    private rows.
+
+    Parameters
+    ----------
+    models : RashomonSet
+        With the plan that they were drawn by.
+    X : array-like of shape (n_rows, n_features)
+        Rows that they were fitted to, encoded.
+    y : array-like of shape (n_rows,)
+        Targets by the names that the set has for them.
+    resampled : bool, default=False
+        Whether the rows are others on purpose, as a bootstrap's: the least loss is then its own.
+
+    Returns
+    -------
+    Problem
+        With the draws' loss, ball, clipping and ridge, and the names of their features.
+
+    Raises
+    ------
+    TypeError
+        If it is no set of linear draws, or its plan names no ball.
+    ValueError
+        If a label is not one of its classes, or these are not the rows it was drawn from.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> set_problem(models, X, y).minimum.value == models.least
+    True
+    """
+    if not isinstance(models, RashomonSet) or models.plan.radius is None:
+        raise TypeError(
+            "models must be linear draws with the plan of their ball, got "
+            f"{type(models).__name__}: of others no problem is known"
+        )
+    loss, targets = _loss_and_targets(models, np.asarray(y))
     problem = Problem(
-        estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X,
+        X,
         targets,
         loss=loss,
-        radius=estimator.plan_.radius,
+        radius=models.plan.radius,
         row_norm=models.row_norm,
-        ridge=estimator.plan_.ridge,
+        ridge=models.plan.ridge,
     )
-    _check_same(problem, models)
+    if not resampled:
+        _check_same(problem, models)
     # Where the ranges look for the names of parameters; a problem itself knows of none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
     return problem

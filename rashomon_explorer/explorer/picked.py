@@ -1,0 +1,136 @@
+"""What is selected of the models and people on screen: everything where nothing is."""
+
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer.array_types import Mask
+from rashomon_explorer.explorer.group_columns import group_columns, group_labels
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.text import plural
+
+FEWEST_PEOPLE = 30
+"""Fewer picked people than this are marked in figures; no measure is taken over them alone."""
+
+_MOST_ANSWERS = 2_000_000
+
+
+class _Screen(Protocol):
+    """The models on screen and their rows."""
+
+    state: ExplorerState
+    rows: Any
+
+    @property
+    def targets(self) -> Any:
+        """Targets as the models name them."""
+
+
+class Picked:
+    """The models and people that figures are of.
+
+    Parameters
+    ----------
+    screen : Session
+        The models on screen and their rows.
+    """
+
+    def __init__(self, screen: _Screen) -> None:
+        self._screen = screen
+        self.state = screen.state
+
+    @property
+    def models(self) -> Any:
+        """The picked models, or all; whoever reads them keeps those inside ψ."""
+        chosen, models = self.state.selection, self.state.rashomon_set
+        return models[list(chosen)] if chosen and models is not None else models
+
+    @property
+    def people(self) -> NDArray[np.intp]:
+        """Rows that are read, by their place: of the picked groups and people, or all.
+
+        At most so many that all models can answer in a moment: then a fixed random part.
+        """
+        chosen = np.flatnonzero(self._wanted())
+        models = self.state.rashomon_set
+        most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
+        return some(chosen, most)
+
+    @property
+    def rows(self) -> Any:
+        """Those rows, as the models take them."""
+        return taken(self._screen.rows, self.people)
+
+    @property
+    def targets(self) -> Any:
+        """Their targets."""
+        return taken(self._screen.targets, self.people)
+
+    def groups(self, column: str) -> pd.Series:
+        """In which group of a column each of them is."""
+        return group_labels(self.state.data, column).iloc[self.people]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns by which people can be told apart."""
+        return group_columns(self.state.data)
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        rows = self._screen.rows
+        whole = rows is None or len(self.people) == len(rows)
+        return whole and not self.state.selection
+
+    @property
+    def words(self) -> str:
+        """What is left out, counted; empty where nothing is."""
+        rows, models, parts = self._screen.rows, self.state.rashomon_set, []
+        if self.state.selection and models is not None:
+            parts.append(f"the {len(self.state.selection):,} picked of {models.n_draws:,} models")
+        if rows is not None:
+            wanted, read = int(self._wanted().sum()), len(self.people)
+            if wanted < len(rows):
+                parts.append(f"{wanted:,} picked of {plural(len(rows), 'row')}")
+            if read < wanted:
+                parts.append(f"{read:,} of {wanted:,} people read, at random")
+        return " · ".join(parts)
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Python for the models, the rows and the targets."""
+        if self.everything:
+            return "explorer.rashomon_set", "explorer.rows", "explorer.targets"
+        return "explorer.picked.models", "explorer.picked.rows", "explorer.picked.targets"
+
+    def _wanted(self) -> Mask:
+        rows, state = self._screen.rows, self.state
+        wanted = np.ones(0 if rows is None else len(rows), dtype=bool)
+        for column in dict.fromkeys(column for column, _ in state.groups):
+            levels = [level for own, level in state.groups if own == column]
+            wanted &= group_labels(state.data, column).isin(levels).to_numpy()
+        if len(state.people) >= FEWEST_PEOPLE:
+            chosen = np.zeros_like(wanted)
+            chosen[list(state.people)] = True
+            wanted &= chosen
+        return wanted
+
+
+def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Keep at most so many, chosen at random and always the same.
+
+    >>> some(np.arange(5), 9).tolist(), len(some(np.arange(50), 9))
+    ([0, 1, 2, 3, 4], 9)
+    """
+    if len(places) <= most:
+        return places
+    return np.sort(np.random.default_rng(0).choice(places, most, replace=False))
+
+
+def taken(table: Any, places: NDArray[np.intp]) -> Any:
+    """Rows of a table or array by their place; None of None."""
+    if table is None:
+        return None
+    return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]

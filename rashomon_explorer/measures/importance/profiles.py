@@ -1,0 +1,151 @@
+"""What models answer on average when one feature is set to a value: partial dependence."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.measures.importance.coefficients import importance_spread
+from rashomon_explorer.validation import check_count
+
+
+def partial_dependence(
+    models: Any,
+    X: Any,
+    feature: Any,
+    *,
+    grid: Sequence[Any] | None = None,
+    transform: Callable[[Any], Any] | None = None,
+    n_points: int = 20,
+    of: int | None = None,
+) -> pd.DataFrame:
+    """Mean answer of every model when one feature is set to a value in every row.
+
+    PD_f(v) = (1/n) Σ_i f(x_i with x_ij = v) of Friedman (Greedy function approximation, Annals of
+    Statistics 2001, §8.2). It also asks models about rows that do not occur: where features go
+    together, read it with that in mind. Curator's, if evaluated on private rows.
+
+    Parameters
+    ----------
+    models : RashomonSet, PredictorSet or ReleasedSet
+    X : DataFrame or array-like of shape (n_rows, n_columns)
+        Rows as ``transform`` takes them, by default as the models do.
+    feature : str or int
+        A column of ``X``.
+    grid : sequence, optional
+        Values to set; by default ``n_points`` from the least to the largest of a column of
+        numbers, and every value of another.
+    transform : callable, optional
+        What makes of such rows those of the models, such as a fitted encoder's ``transform``: a
+        category is then set as a whole.
+    n_points : int, default=20
+    of : int, optional
+        Place of the class whose probability is meant, of several; by default the last.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model, one column a value.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or no row or value.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> rises = partial_dependence(models, X, 0, grid=[-0.5, 0.5])
+    >>> bool((rises[0.5] > rises[-0.5]).all())
+    True
+    """
+    return _curves(models.scores, models, X, feature, grid, transform, n_points, of)
+
+
+def partial_dependence_band(
+    models: Any,
+    X: Any,
+    feature: Any,
+    *,
+    grid: Sequence[Any] | None = None,
+    transform: Callable[[Any], Any] | None = None,
+    n_points: int = 20,
+    of: int | None = None,
+) -> pd.DataFrame:
+    """Band of the models' partial dependence on one feature, value by value.
+
+    Over draws its ends are inner bounds of what the set allows. Curator's, if evaluated on
+    private rows.
+
+    Parameters
+    ----------
+    models, X, feature, grid, transform, n_points, of
+        As for :func:`partial_dependence`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, of a
+        curator's set, ``best``: the best model's.
+
+    Raises
+    ------
+    ValueError
+        As :func:`partial_dependence`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> list(partial_dependence_band(models, X, 0, grid=[-0.5, 0.5]).columns)
+    ['min', 'q05', 'median', 'q95', 'max', 'best']
+    """
+    asked = (models, X, feature, grid, transform, n_points, of)
+    curves = _curves(models.scores, *asked)
+    band = importance_spread(curves.to_numpy(), list(curves.columns))
+    if hasattr(models, "best_scores"):
+        band["best"] = _curves(lambda rows: models.best_scores(rows)[None], *asked).iloc[0]
+    return band.rename_axis(index=str(feature))
+
+
+def _curves(
+    scores: Callable[[Any], FloatArray],
+    models: Any,
+    X: Any,
+    feature: Any,
+    grid: Sequence[Any] | None,
+    transform: Callable[[Any], Any] | None,
+    n_points: int,
+    of: int | None,
+) -> pd.DataFrame:
+    check_count(n_points=n_points)
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if feature not in table.columns:
+        raise ValueError(f"X has no column {feature!r}; there are {[*table.columns]}")
+    if not len(table):
+        raise ValueError("X must have at least one row")
+    values = _values(table[feature], n_points) if grid is None else list(grid)
+    if not values:
+        raise ValueError("grid must hold at least one value")
+    column = [*table.columns].index(feature)
+    answers = []
+    for value in values:
+        rows = table.copy()
+        rows.isetitem(column, [value] * len(rows))
+        rows = rows if transform is None else transform(rows)
+        given = rows if isinstance(X, pd.DataFrame) or transform is not None else rows.to_numpy()
+        found = scores(given)
+        answers.append((found[..., -1 if of is None else of] if found.ndim == 3 else found).mean(1))
+    return pd.DataFrame(np.column_stack(answers), columns=pd.Index(values, name=str(feature)))
+
+
+def _values(column: pd.Series, n_points: int) -> list[Any]:
+    known = column.dropna()
+    if pd.api.types.is_numeric_dtype(known) and known.nunique() > n_points:
+        return list(np.linspace(float(known.min()), float(known.max()), n_points))
+    return sorted(known.unique().tolist(), key=lambda value: (str(type(value)), value))
