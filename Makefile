@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test laws bench mutants lint format clean chromium
+.PHONY: help app test laws bench mutants lint format clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -47,6 +47,9 @@ lint: $(VENV)/.test  ## Check style, formatting and types
 format: $(VENV)/.test  ## Mend style and formatting
 	@$(BIN)/python -m ruff check --fix .
 	@$(BIN)/python -m ruff format .
+
+image:  ## Build the container of docs/team.md
+	@docker build --tag rashomon-explorer .
 
 clean:  ## Remove .venv and everything else that was made here
 	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,10 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rashomon_explorer.server.serving import (
+    DEFAULT_PORT,
+    LOOPBACK,
+    MOST_PAGES,
+    TOKEN_VARIABLE,
+    Serving,
+    is_loopback,
+    take_token,
+)
+
 if TYPE_CHECKING:
     from rashomon_explorer.privacy import Ledger
 
-DEFAULT_PORT = 8866
 _OTHER_PORTS = 50
 _STATES = {
     "committed": "committed",
@@ -46,6 +55,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address, do not open it"
     )
+    parser.add_argument(
+        "--ip", type=_ip, default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
+    )
+    parser.add_argument(
+        "--any-host",
+        action="store_true",
+        help="answer under every name, as behind a proxy; the token keeps others out",
+    )
+    parser.add_argument(
+        "--base-url", type=_folder, default="/", help="folder of the addresses behind a proxy"
+    )
+    parser.add_argument(
+        "--no-token",
+        action="store_true",
+        help=f"let every program on this machine in; else a token is asked for, a new one or "
+        f"that of {TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--most-pages", type=_count, default=MOST_PAGES, help=f"open at once ({MOST_PAGES})"
+    )
     parser.set_defaults(run=_start)
 
     commands = parser.add_subparsers(title="other commands", metavar="command")
@@ -74,6 +103,28 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
 
 
+def _ip(text: str) -> str:
+    try:
+        is_loopback(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be an address such as {LOOPBACK} or 0.0.0.0, got {text!r}"
+        ) from None
+    return text
+
+
+def _folder(text: str) -> str:
+    if text.startswith("/") and not set(text) & set("?#\\ "):
+        return text if text.endswith("/") else f"{text}/"
+    raise argparse.ArgumentTypeError(f"must begin with / and hold no ? or #, got {text!r}")
+
+
+def _count(text: str) -> int:
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
+
+
 def _epsilon(text: str) -> float:
     try:
         epsilon = float(text)
@@ -95,24 +146,40 @@ def _delta(text: str) -> float:
 
 
 def _start(options: argparse.Namespace) -> int:
-    if options.port is not None and not _is_free(options.port):
+    if options.port is not None and not _is_free(options.ip, options.port):
         return _complain(
             f"port {options.port} is taken; give another one, or leave --port out for a free one"
         )
-    from rashomon_explorer.server import serve
+    outside = options.any_host or not is_loopback(options.ip)
+    if options.no_token and outside:
+        return _complain(
+            "--no-token would show the rows to everybody who reaches this machine; it goes with "
+            f"--ip {LOOPBACK} and without --any-host"
+        )
+    token, new = ("", True) if options.no_token else take_token()
+    from rashomon_explorer.server.dashboard import serve
 
     serve(
-        port=DEFAULT_PORT if options.port is None else options.port,
-        port_retries=_OTHER_PORTS if options.port is None else 0,
-        browse=not options.no_browser,
-        home=Path.cwd(),
+        Serving(
+            home=Path.cwd(),
+            ip=options.ip,
+            port=DEFAULT_PORT if options.port is None else options.port,
+            port_retries=_OTHER_PORTS if options.port is None else 0,
+            browse=not options.no_browser,
+            base_url=options.base_url,
+            any_host=outside,
+            token=token,
+            told=new,
+            most_pages=options.most_pages,
+        )
     )
     return 0
 
 
-def _is_free(port: int) -> bool:
+def _is_free(ip: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     try:
-        socket.create_server(("127.0.0.1", port)).close()
+        socket.create_server((ip, port), family=family).close()
     except OSError:
         return False
     return True

@@ -65,6 +65,14 @@ class RunningDashboard:
         self.wait()
         return self.log().split(ANNOUNCEMENT)[1].splitlines()[0]
 
+    def at(self, query: str) -> str:
+        """The address with a query of one's own added to its token."""
+        return f"{self.url}&{query}"
+
+    @property
+    def token(self) -> str:
+        return urlsplit(self.url).query.removeprefix("token=")
+
     @property
     def port(self) -> int:
         port = urlsplit(self.url).port

@@ -42,12 +42,13 @@ def dashboard(start_dashboard: Start, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def visit(dashboard: Any) -> tuple[int, Any, str]:
     """The page, asked for once: each visit starts a kernel, and one for the next."""
-    return _get(dashboard.port)
+    return _get(dashboard)
 
 
 def test_it_prints_one_line_and_that_is_the_address(dashboard: Any, visit: Any) -> None:
     assert dashboard.log() == f"Rashomon Explorer is at {dashboard.url}\n"
-    assert dashboard.url == f"http://127.0.0.1:{dashboard.port}/"
+    assert dashboard.url == f"http://127.0.0.1:{dashboard.port}/?token={dashboard.token}"
+    assert len(dashboard.token) == 32
 
 
 def test_what_is_set_up_in_the_home_folder_does_not_matter(visit: Any) -> None:
@@ -75,10 +76,43 @@ def test_the_page_may_load_from_this_machine_only(visit: Any) -> None:
     assert "cdn." not in page
 
 
+@pytest.mark.parametrize("path", ["/", "/?token=guess", "/voila/api/shutdown/1"])
+def test_without_the_token_there_is_nothing_to_see(dashboard: Any, path: str) -> None:
+    status, headers, page = _get(dashboard, path=path)
+    assert status in (302, 403, 405) and "widget-view" not in page
+    if status == 302:
+        assert headers["Location"].startswith("/login?next=")
+
+
+def test_who_comes_without_the_token_is_asked_for_it(dashboard: Any, visit: Any) -> None:
+    status, _, page = _get(dashboard, path="/login?next=%2F%3Fa%3D%22")
+    assert status == 200
+    assert "Open the address as it was printed" in page
+    assert 'action="/login?next=%2F%3Fa%3D%22"' in page
+    assert "Jupyter" not in page
+
+
+def test_the_cookie_that_remembers_a_visitor_is_for_this_page_alone(visit: Any) -> None:
+    cookie = visit[1]["Set-Cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie
+
+
+def test_the_token_leaves_the_address_bar(dashboard: Any) -> None:
+    path = f"/?token={dashboard.token}&theme=dark"
+    status, headers, _ = _get(dashboard, path=path)
+    assert (status, headers["Location"]) == (302, "/?theme=dark")
+    assert dashboard.token not in headers["Set-Cookie"]
+
+
+def test_a_kernel_does_not_know_the_token(dashboard: Any, visit: Any) -> None:
+    for kernel in dashboard.kernels():
+        assert dashboard.token not in "".join(kernel.environ().values())
+
+
 def test_another_name_for_this_machine_is_refused(dashboard: Any) -> None:
     # A page elsewhere can point a name of its own at 127.0.0.1 and then read ours. That ours has
     # two names is seen where the page is asked for without a home folder.
-    assert _get(dashboard.port, {"Host": "elsewhere.example"})[0] == 403
+    assert _get(dashboard, {"Host": "elsewhere.example"})[0] == 403
 
 
 def test_it_listens_on_this_machine_only(dashboard: Any, visit: Any) -> None:
@@ -122,7 +156,7 @@ def test_it_needs_no_home_folder_and_two_interrupts_are_no_worse_than_one(
     (tmp_path / "file").touch()
     environment = {"HOME": str(tmp_path / "file" / "home")}
     running = start_dashboard(tmp_path / "home", environment=environment)
-    assert _get(running.port, {"Host": f"localhost:{running.port}"})[0] == 200
+    assert _get(running, {"Host": f"localhost:{running.port}"})[0] == 200
     kernels = running.kernels()
     running.process.send_signal(signal.SIGTERM)
     time.sleep(0.05)
@@ -182,7 +216,7 @@ def test_a_kernel_left_in_the_home_folder_is_not_used(
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     from jupyter_client.kernelspec import KernelSpecManager
 
-    from rashomon_explorer.server import RunningInterpreter
+    from rashomon_explorer.server.dashboard import RunningInterpreter
 
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/elsewhere/python"
     assert RunningInterpreter().get_kernel_spec("python3").argv[0] == sys.executable
@@ -337,10 +371,13 @@ def _taken(port: int) -> Iterator[None]:
             yield
 
 
-def _get(port: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+def _get(
+    running: Any, headers: Mapping[str, str] | None = None, path: str | None = None
+) -> tuple[int, Any, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)
     try:
-        connection.request("GET", "/", headers=dict(headers or {}))
+        known = {"Authorization": f"token {running.token}"} if path is None else {}
+        connection.request("GET", path or "/", headers={**known, **(headers or {})})
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
     finally:

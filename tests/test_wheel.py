@@ -73,7 +73,8 @@ def test_the_dashboard_starts_elsewhere(
     installed: Path, tmp_path: Path, start_dashboard: Callable[..., Any]
 ) -> None:
     dashboard = start_dashboard(tmp_path / "home", program=[installed / "rashomon-explorer"])
-    with urllib.request.urlopen(dashboard.url, timeout=LONG) as answer:
+    visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with visitor.open(dashboard.url, timeout=LONG) as answer:
         page = answer.read().decode()
     assert "application/vnd.jupyter.widget-view+json" in page
     assert dashboard.kernels()[0].exe() == Path(sys.executable).resolve().as_posix()

@@ -47,7 +47,7 @@ class Page:
     def __init__(self, browser: Any, dashboard: Any, query: str = "") -> None:
         self.browser = browser
         browser.get("about:blank")  # an address that differs by its # alone is no new visit
-        browser.get(dashboard.url + query)
+        browser.get(dashboard.at(query) if query else dashboard.url)
         self.wait(lambda: self.traces("plan"), "the first view")
 
     def go(self, view: str) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page(browser: Any, dashboard: Any) -> Page:
     """One visit for the tests below, in their order: the last one ends its program."""
-    return Page(browser, dashboard, "?theme=dark")
+    return Page(browser, dashboard, "theme=dark")
 
 
 def test_text_has_contrast_in_the_dark(page: Page) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page(browser: Any, dashboard: Any) -> Page:
     """One visit for the tests below."""
-    return Page(browser, dashboard, "?theme=light")
+    return Page(browser, dashboard, "theme=light")
 
 
 def test_no_button_sends_a_figure_anywhere(page: Page) -> None:

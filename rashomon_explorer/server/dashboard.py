@@ -1,4 +1,4 @@
-"""The dashboard's server: Voilà on this machine only, with a kernel of the running interpreter."""
+"""The dashboard's server: Voilà with a token, and a kernel of the running interpreter a page."""
 
 import asyncio
 import logging
@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -21,13 +20,19 @@ from jupyter_client.kernelspec import KernelSpecManager
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 from voila.app import Voila
+from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
+from rashomon_explorer.server.serving import LOOPBACK, Serving
+from rashomon_explorer.server.visitors import AskForToken, LimitedPages
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""
 
 _KILL_ATTEMPTS = 50
+
+ANYWHERE = ("", "0.0.0.0", "::")
+"""Addresses that stand for all of this machine's, its own among them."""
 
 
 class RunningInterpreter(KernelSpecManager):
@@ -47,15 +52,37 @@ class Dashboard(Voila):
     # A voila.json that cannot be read would start a server without its security headers.
     raise_config_file_errors = True
 
-    def __init__(self, *, browse: bool, **traits: Any) -> None:
+    def __init__(self, serving: Serving, **traits: Any) -> None:
         apps = asset_path("apps")
         super().__init__(
             root_dir=str(apps),
             notebook_path=str(apps / "explorer.ipynb"),
             config_file_paths=[str(apps)],
+            ip=serving.ip,
+            port=serving.port,
+            port_retries=serving.port_retries,
+            base_url=serving.base_url,
+            token=serving.token,
             **traits,
         )
-        self._browse = browse
+        self._serving = serving
+
+    def init_settings(self) -> dict[str, Any]:
+        """Say what visitors meet; a page elsewhere does not bring our cookie."""
+        self.tornado_settings.update(
+            allow_remote_access=self._serving.any_host, most_pages=self._serving.most_pages
+        )
+        settings = cast(dict[str, Any], super().init_settings())
+        self.identity_provider.login_handler_class = AskForToken
+        self.identity_provider.cookie_options = {"samesite": "Lax"}
+        return settings
+
+    def init_handlers(self) -> list[Any]:
+        """Let the page count how many of it are open."""
+        return [
+            (rule[0], LimitedPages, *rule[2:]) if rule[1] is TornadoVoilaHandler else rule
+            for rule in super().init_handlers()
+        ]
 
     def start(self) -> None:
         """Serve until interrupted, then stop the kernels."""
@@ -85,26 +112,21 @@ class Dashboard(Voila):
         loop = IOLoop.current()
         for number in _stop_signals():
             signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
-        address = self.connection_url
+        here = LOOPBACK if self.ip in ANYWHERE else self.ip
+        address = f"{self._url(here)}{self._serving.query}"
         print(f"Rashomon Explorer is at {address}", flush=True)
-        if self._browse:
+        if self._serving.browse:
             # A browser that runs in the terminal would block the server it asks for the page.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def serve(*, port: int, port_retries: int, browse: bool, home: Path) -> None:
-    """Start the dashboard on 127.0.0.1 and serve until Ctrl-C.
-
-    ``port_retries`` more ports are tried when ``port`` is taken; ``home`` is where the dashboard
-    keeps what it writes, such as ledgers.
-    """
+def serve(serving: Serving) -> None:
+    """Start the dashboard and serve until Ctrl-C."""
     # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
     logging.getLogger("tornado").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
-        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(home)})
-        dashboard = Dashboard(
-            browse=browse, port=port, port_retries=port_retries, connection_dir_root=scratch
-        )
+        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(serving.home)})
+        dashboard = Dashboard(serving, connection_dir_root=scratch)
         dashboard.initialize([])
         dashboard.start()
 

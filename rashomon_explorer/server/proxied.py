@@ -1,0 +1,38 @@
+"""The dashboard behind `jupyter-server-proxy`: a tile in JupyterLab, and in every JupyterHub."""
+
+import secrets
+import sys
+from typing import Any
+
+from rashomon_explorer.server.serving import TOKEN_VARIABLE
+
+_NAME = "rashomon-explorer"
+_SECONDS = 60
+
+
+def proxied_dashboard() -> dict[str, Any]:
+    """Say how `jupyter-server-proxy` starts the dashboard, which finds this by its entry point.
+
+    Who may see it is the Jupyter server's to say. The proxy brings a token with every question
+    it passes on, so that other users of the machine, who reach the same port, are refused.
+
+    Returns
+    -------
+    dict
+        What its documentation calls a server process.
+
+    Examples
+    --------
+    >>> proxied_dashboard()["launcher_entry"]["title"]
+    'Rashomon Explorer'
+    """
+    token = secrets.token_urlsafe(24)
+    command = [sys.executable, "-m", "rashomon_explorer", "--no-browser", "--any-host"]
+    return {
+        "command": [*command, "--port", "{port}", "--base-url", f"{{base_url}}{_NAME}/"],
+        "environment": {TOKEN_VARIABLE: token},
+        "request_headers_override": {"Authorization": f"token {token}"},
+        "absolute_url": True,
+        "timeout": _SECONDS,
+        "launcher_entry": {"title": "Rashomon Explorer"},
+    }

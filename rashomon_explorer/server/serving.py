@@ -1,0 +1,80 @@
+"""How the dashboard is served: where it listens, who may see it, how many pages at once."""
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
+"""Environment variable with a token to be asked for, instead of a new random one."""
+
+DEFAULT_PORT = 8866
+LOOPBACK = "127.0.0.1"
+MOST_PAGES = 16
+"""Pages open at once by default: each has a program of its own of about 250 MB."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Where the dashboard listens, and for whom.
+
+    Parameters
+    ----------
+    home : Path
+        Where it keeps what it writes, such as ledgers.
+    ip, port : str, int
+        Where it listens.
+    port_retries : int
+        How many more ports are tried where this one is taken.
+    browse : bool
+        Whether it opens a browser.
+    base_url : str
+        Folder of its addresses, ``/`` or such as ``/user/ann/explorer/`` behind a proxy that
+        leaves them as they are.
+    any_host : bool
+        Whether it answers under every name: behind a proxy, or on an address that is not this
+        machine's own. The token is what keeps others out then.
+    token : str
+        What a visitor must bring; without one anybody on this machine may look.
+    told : bool
+        Whether the token is printed with the address: one that came from outside is known.
+    most_pages : int
+        How many pages may be open at once.
+
+    Examples
+    --------
+    >>> Serving(Path(), token="secret").query, Serving(Path(), token="secret", told=False).query
+    ('?token=secret', '')
+    """
+
+    home: Path
+    ip: str = LOOPBACK
+    port: int = DEFAULT_PORT
+    port_retries: int = 0
+    browse: bool = False
+    base_url: str = "/"
+    any_host: bool = False
+    token: str = field(default="", repr=False)
+    told: bool = True
+    most_pages: int = MOST_PAGES
+
+    @property
+    def query(self) -> str:
+        """What stands behind the address that is printed."""
+        return f"?token={self.token}" if self.token and self.told else ""
+
+
+def is_loopback(ip: str) -> bool:
+    """Whether only programs on this machine reach it.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
+    return ip_address(ip).is_loopback
+
+
+def take_token() -> tuple[str, bool]:
+    """Return the token to ask for, and whether it is new; kernels are not to inherit it."""
+    given = os.environ.pop(TOKEN_VARIABLE, "")
+    return (given, False) if given else (secrets.token_urlsafe(24), True)

@@ -1,0 +1,70 @@
+"""Who comes to the dashboard: whoever brings the token, and as many as there is room for."""
+
+from html import escape
+from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
+
+from jupyter_server.auth.login import LoginFormHandler
+from voila.tornado.handler import TornadoVoilaHandler
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Rashomon Explorer</title>
+<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
+body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }}
+input, button {{ font: inherit; padding: .3rem .6rem; }}</style></head>
+<body><main><h1>{title}</h1>{body}</main></body></html>
+"""
+
+_FULL = (
+    "<p>This dashboard keeps at most {most} open at once, each with a program of its own. Close "
+    "one that is not needed; its place is free two minutes later, and what was paid for in it is "
+    "kept. Whoever started the dashboard can allow more with <code>--most-pages</code>.</p>"
+)
+
+_ASK = (
+    "<p>Its address has a token, without which nobody sees the rows. Open the address as it was "
+    "printed where the dashboard was started, or write the token here.</p>{problem}"
+    '<form method="post" action="{action}"><label>Token <input type="password" name="password" '
+    'autocomplete="off" autofocus></label> <button>Open</button></form>'
+)
+
+_WRONG = '<p role="alert">That is not its token.</p>'
+
+
+class LimitedPages(TornadoVoilaHandler):
+    """The page, while there is room for one more."""
+
+    async def get(self, path: str | None = None) -> None:
+        """Send the page, or say in words that too many are open."""
+        if self.current_user is not None and "token" in self.request.query_arguments:
+            # A cookie remembers the visitor; what stays in an address is copied, printed and
+            # photographed, and is told to the program behind the page.
+            self.redirect(self._without_token())
+            return
+        most = self.settings["most_pages"]
+        if self.current_user is not None and self._open() >= most:
+            self.set_status(503)
+            self.set_header("Retry-After", "120")
+            self.finish(_PAGE.format(title="Too many pages are open", body=_FULL.format(most=most)))
+            return
+        await super().get(path)
+
+    def _without_token(self) -> str:
+        told = [(name, value) for name, value in parse_qsl(self.request.query) if name != "token"]
+        return urlunsplit(("", "", self.request.path, urlencode(told), ""))
+
+    def _open(self) -> int:
+        """Count the programs behind pages; one more is kept ready for the next."""
+        manager = self.kernel_manager
+        ready = sum(manager.get_pool_size(name) for name in manager._pools)
+        return len(manager.list_kernel_ids()) - ready
+
+
+class AskForToken(LoginFormHandler):
+    """What a visitor without the token sees."""
+
+    def _render(self, message: dict[str, str] | None = None) -> None:
+        following = self.get_argument("next", default=self.base_url)
+        action = f"{self.base_url}login?next={quote(following, safe='')}"
+        body = _ASK.format(action=escape(action), problem=_WRONG if message else "")
+        self.write(_PAGE.format(title="Rashomon Explorer", body=body))
