@@ -118,6 +118,8 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
         assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
     status, _, page = _get(running, asked, "/user/ann/x/")
     assert status == 200 and "/user/ann/x/voila" in page and "secret" not in page
+    status, headers, _ = _get(running, asked, "/user/ann/x/?token=theirs")
+    assert (status, headers["Location"]) == (302, "/user/ann/x/")
     status, headers, page = _get(running, asked, "/user/ann/x/")
     assert status == 503 and "at most 1 open at once" in page
     assert headers["Retry-After"] == "120"

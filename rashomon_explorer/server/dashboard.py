@@ -24,7 +24,7 @@ from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.server.serving import LOOPBACK, Serving
-from rashomon_explorer.server.visitors import AskForToken, LimitedPages
+from rashomon_explorer.server.visitors import LimitedPages, Visitors
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""
@@ -63,19 +63,17 @@ class Dashboard(Voila):
             port_retries=serving.port_retries,
             base_url=serving.base_url,
             token=serving.token,
+            identity_provider_class=Visitors,
             **traits,
         )
         self._serving = serving
 
     def init_settings(self) -> dict[str, Any]:
-        """Say what visitors meet; a page elsewhere does not bring our cookie."""
+        """Say under which names it answers, and how often."""
         self.tornado_settings.update(
             allow_remote_access=self._serving.any_host, most_pages=self._serving.most_pages
         )
-        settings = cast(dict[str, Any], super().init_settings())
-        self.identity_provider.login_handler_class = AskForToken
-        self.identity_provider.cookie_options = {"samesite": "Lax"}
-        return settings
+        return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
         """Let the page count how many of it are open."""

@@ -1,9 +1,13 @@
 """Who comes to the dashboard: whoever brings the token, and as many as there is room for."""
 
 from html import escape
+from secrets import token_hex
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 
+from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.auth.login import LoginFormHandler
+from tornado.web import RequestHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -29,6 +33,34 @@ _ASK = (
 )
 
 _WRONG = '<p role="alert">That is not its token.</p>'
+
+
+class AskForToken(LoginFormHandler):
+    """What a visitor without the token sees."""
+
+    def _render(self, message: dict[str, str] | None = None) -> None:
+        following = self.get_argument("next", default=self.base_url)
+        action = f"{self.base_url}login?next={quote(following, safe='')}"
+        body = _ASK.format(action=escape(action), problem=_WRONG if message else "")
+        self.write(_PAGE.format(title="Rashomon Explorer", body=body))
+
+
+class Visitors(PasswordIdentityProvider):
+    """Knows who brings the token.
+
+    The cookie's name is made anew with the secret that signs it: cookies are not told apart by
+    their port, and behind a proxy they stand beside the proxy's own.
+    """
+
+    def __init__(self, **traits: Any) -> None:
+        traits["cookie_name"] = f"rashomon-explorer-{token_hex(8)}"
+        super().__init__(**traits, cookie_options={"samesite": "Lax"})
+        self.login_handler_class = AskForToken
+
+    def get_token(self, handler: RequestHandler) -> str | None:
+        """Look at the header first: with a proxy's, a token in the address is the proxy's own."""
+        header = self.auth_header_pat.match(handler.request.headers.get("Authorization", ""))
+        return header.group(2) if header else super().get_token(handler)
 
 
 class LimitedPages(TornadoVoilaHandler):
@@ -58,13 +90,3 @@ class LimitedPages(TornadoVoilaHandler):
         manager = self.kernel_manager
         ready = sum(manager.get_pool_size(name) for name in manager._pools)
         return len(manager.list_kernel_ids()) - ready
-
-
-class AskForToken(LoginFormHandler):
-    """What a visitor without the token sees."""
-
-    def _render(self, message: dict[str, str] | None = None) -> None:
-        following = self.get_argument("next", default=self.base_url)
-        action = f"{self.base_url}login?next={quote(following, safe='')}"
-        body = _ASK.format(action=escape(action), problem=_WRONG if message else "")
-        self.write(_PAGE.format(title="Rashomon Explorer", body=body))
