@@ -35,7 +35,7 @@ FLOORS = [
     {"problem"},
     {"target", "network"},
     {"samplers"},
-    {"tuning", "one_model"},
+    {"tuning", "one_model", "selection"},
     {"theory"},
     {"rashomon_set"},
     {"trees"},

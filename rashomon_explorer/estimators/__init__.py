@@ -5,6 +5,7 @@ from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.dp_classifier import DPClassifier
 from rashomon_explorer.estimators.dp_regressor import DPRegressor
 from rashomon_explorer.estimators.pipelines import privacy_leaks
+from rashomon_explorer.estimators.private_search import PrivateSearch
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
@@ -13,6 +14,7 @@ __all__ = [
     "DPBilevelSearch",
     "DPClassifier",
     "DPRegressor",
+    "PrivateSearch",
     "PublicBoundsScaler",
     "RashomonClassifier",
     "RashomonRegressor",

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import (
 from rashomon_explorer import (
     DPClassifier,
     DPRegressor,
+    PrivateSearch,
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
@@ -43,6 +44,7 @@ ESTIMATORS = [
     RashomonRegressor(),
     RashomonRegressor(sampler="hit_and_run", random_state=0),
     RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
+    PrivateSearch(RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
     PublicBoundsScaler(),
     PublicBoundsScaler("learn"),
 ]

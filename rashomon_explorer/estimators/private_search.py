@@ -1,0 +1,497 @@
+"""The best of several private models, chosen by rows that none of them saw, and paid for once."""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone, is_classifier
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
+from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
+from rashomon_explorer.estimators.classes import (
+    CLASSES_BEFORE_LABELS,
+    found_classes,
+    known_classes,
+)
+from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.paying import PaysForRows
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.search_ways import Asked, planned_search
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
+from rashomon_explorer.estimators.weights import refuses_weights
+from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.selection import WAYS, SearchPlan
+from rashomon_explorer.tuning.split import validation_rows
+from rashomon_explorer.users_line import users_line
+
+_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
+
+
+def _best_has(name: str) -> Callable[[Any], bool]:
+    def has(search: Any) -> bool:
+        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+    return has
+
+
+@pays_for_rows
+class PrivateSearch(MetaEstimatorMixin, PaysForRows):
+    """Try several private models and keep the best by held-out rows, paid for once.
+
+    ``GridSearchCV`` over a private estimator pays for every fit of every fold, and the scores by
+    which it chooses tell of rows. Here every k-th row scores and the others are fitted, so that a
+    record is on one side only and pays for that side. Either all candidates are fitted, at prices
+    that add up, and one is picked privately; or candidates are run at random, a random number of
+    times, and the best is kept, for two or three times the price of one, however many there are.
+    Public numbers decide (docs/private-search.md).
+
+    Parameters
+    ----------
+    estimator : estimator
+        A private estimator of this package: :class:`DPClassifier`, :class:`DPRegressor`,
+        :class:`RashomonClassifier`, :class:`RashomonRegressor`, :class:`RashomonTreeClassifier`
+        or :class:`DPBilevelSearch`, without a ledger. Its own ``epsilon``, ``delta`` and
+        ``random_state`` are the search's to set.
+    param_grid : dict of str to list, or list of dict
+        Settings to try, as for ``GridSearchCV``; ``"estimator"`` among them tries others.
+    epsilon, delta : float, default=1.0 and 1e-6
+        Total price of one fit: all candidates and the choice.
+    val_fraction : float, default=0.2
+        Share of the rows that score, evenly spread over the table by place: public.
+    way : {"auto", "every", "geometric", "logarithmic"}, default="auto"
+        How it is paid for; ``plan_.why`` says what was taken.
+    mean_fits : float, default=None
+        Mean number of fits of the ways that run at random; by default ten a candidate.
+    ledger, random_state
+        As for :class:`DPClassifier`.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The chosen one, fitted on the rows that do not score.
+    best_params_ : dict
+        Its settings.
+    best_index_ : int
+        Its place among ``plan_.candidates``.
+    estimators_ : list of estimators
+        With ``way="every"`` all of them: all are paid for.
+    guarantee_ : Guarantee
+        Of everything above.
+    plan_ : SearchPlan
+    classes_, n_features_in_, feature_names_in_
+        As ``best_estimator_`` has them.
+
+    Notes
+    -----
+    No score is kept: nobody paid for it. The score is the share of wrong labels, or the mean
+    squared error of targets and predictions that are cut to the declared bounds.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonTreeClassifier, load_dataset
+    >>> data = load_dataset("lending")
+    >>> trees = RashomonTreeClassifier(thresholds=0.0, n_draws=1)
+    >>> search = PrivateSearch(trees, {"max_leaves": [2, 3, 4]}, epsilon=1.0, random_state=0)
+    >>> planned = search.plan(*data.X.shape)
+    >>> planned.way, round(planned.each[0], 4), planned.score_regret < 0.001
+    ('every', 0.3333, True)
+    >>> fitted = search.fit(data.X, data.y)
+    >>> fitted.best_params_, fitted.guarantee_.epsilon(1e-6) <= 1.0
+    ({'max_leaves': 4}, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict", "plan"])],
+        "param_grid": [dict, list],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "val_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "way": [StrOptions({"auto", *WAYS})],
+        "mean_fits": [Interval(Real, 1, None, closed="neither"), None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        param_grid: Grid,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        val_fraction: float = 0.2,
+        way: str = "auto",
+        mean_fits: float | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.val_fraction = val_fraction
+        self.way = way
+        self.mean_fits = mean_fits
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def schema(self) -> Any:
+        """The estimator's declaration of the table."""
+        return getattr(self.estimator, "schema", None)
+
+    @property
+    def _row_norm(self) -> float:
+        return float(getattr(self.estimator, "_row_norm", getattr(self.estimator, "row_norm", 1.0)))
+
+    def plan(self, n_samples: int, n_features: int | None = None) -> SearchPlan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table; both are public. A schema knows how many columns it becomes.
+
+        Returns
+        -------
+        SearchPlan
+            Way, price of each fit, what every candidate promises, and what the choice may lose.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        SamplerError
+            If no way to pay applies, or no method of a candidate.
+
+        Warns
+        -----
+        WeakGuaranteeWarning
+            If even the candidate that promises most promises little.
+        """
+        columns = self._n_encoded(n_features)
+        return self._planned(n_samples, columns, self._candidates())
+
+    @refuses_weights
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
+        """Charge the ledger, fit the candidates and choose.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+            With the choice in ``best_estimator_`` and what all of it cost in ``guarantee_``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the price; nothing was fitted or spent.
+        FitError
+            After a ledger was charged, for whatever the rows cause; the price stays spent.
+        ValueError, SamplerError
+            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
+            Without a ledger also for what the rows cause.
+        """
+        candidates = self._candidates()
+        several = is_classifier(candidates[0])
+        table = self._table(X, y, numeric=not several)
+        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        found = several and self._declare_classes(candidates, table)
+        width = None if several else _target_bounds(candidates)
+        planned = self._planned(*table.shape, candidates)
+        guarantee = no_guarantee(leak) if leak else self._of_fit(planned.guarantee, found)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+        charge = self._charged(
+            guarantee,
+            note=f"{type(self).__name__}, {len(candidates)} candidates",
+            parameters={
+                "way": planned.way,
+                "candidates": [one.in_words for one in planned.candidates],
+                "n_train": planned.n_train,
+                "n_val": planned.n_val,
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "each": list(planned.each),
+                "mean_fits": planned.mean_fits,
+            },
+        )
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                recognise(charge.path, table.values[0])
+            sides = _Sides(X, y, table, validation_rows(planned.n, self.val_fraction), width)
+            return self._chosen(sides, candidates, planned, guarantee)
+
+        fitted = draw() if charge is None else charge.run(draw)
+        for name in ("estimators_", "classes_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        self._hold(fitted)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict by the chosen model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels, or numbers in the units of the target.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the chosen model, where it has some.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of the chosen model, where it has some.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Above 0 where the second of two classes is likelier.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy or R² of the chosen model on rows of yours; it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Those of the estimator, with the scores that its price allows."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        for known in (tags.classifier_tags, tags.regressor_tags):
+            if known is not None:
+                known.poor_score = True
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+    def _candidates(self) -> list[Any]:
+        made = candidates_of(self.estimator, settings_of(self.param_grid))
+        seed = None if self.random_state is None else 0  # the guarantee says that one is known
+        for one in made:
+            if one.schema is not self.schema and one.schema != self.schema:
+                raise ValueError("candidates must share one schema: the table is read once")
+            one.set_params(random_state=seed)
+        return made
+
+    def _planned(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
+        held_out = int(validation_rows(n_samples, self.val_fraction).sum())
+        asked = Asked(
+            n_samples - held_out,
+            held_out,
+            self.epsilon,
+            self.delta,
+            len(candidates),
+            self.mean_fits,
+        )
+        settings = settings_of(self.param_grid)
+        shape = (asked.n_train, n_features)
+        planned = planned_search(
+            asked, lambda each: at_price(candidates, settings, shape, each), self.way
+        )
+        warn_if_weak_search(planned)
+        return planned
+
+    def _declare_classes(self, candidates: list[Any], table: UnreadTable) -> bool:
+        """Give every candidate the same classes; True if they were found among the labels."""
+        declared = [known_classes(one.classes, self._declared) for one in candidates]
+        if all(known is not None for known in declared):
+            if len({tuple(known.tolist()) for known in declared if known is not None}) > 1:
+                raise ValueError("candidates must share their classes")
+            return False
+        if self.ledger is not None:
+            raise ValueError(CLASSES_BEFORE_LABELS)
+        labels = found_classes(table.values[1]).tolist()
+        for one in candidates:
+            one.set_params(classes=labels)
+        return True
+
+    def _of_fit(self, guarantee: Guarantee, found: bool) -> Guarantee:
+        """State what is so of the search and not of a candidate alone."""
+        returned = {charged: may_fail("fit", charged=charged) for charged in (False, True)}
+        known = [one for one in guarantee.assumptions if one != returned[False]]
+        ours = [returned[self.ledger is not None], *[_CLASSES_ARE_PUBLIC] * found]
+        return replace(guarantee, assumptions=(*known, *ours))
+
+    def _chosen(
+        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, guarantee: Guarantee
+    ) -> dict[str, Any]:
+        """Read the rows, fit and choose; the fitted attributes."""
+        if guarantee.holds and (leak := sides.table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        rng = self._generator()
+        every = self._fit_every if planned.runs is None else self._fit_some
+        with said_elsewhere():
+            place, best, all_of_them = every(sides, candidates, planned, rng)
+        lost = [one.guarantee_.theorem for one in all_of_them if not one.guarantee_.holds]
+        if lost and guarantee.holds:
+            guarantee = no_guarantee(lost[0])
+        public = {k: v for k, v in sides.table.public().items() if k != "encoder_"}
+        classes = {"classes_": best.classes_} if hasattr(best, "classes_") else {}
+        kept = {"estimators_": all_of_them} if planned.runs is None else {}
+        return {
+            **public,
+            **classes,
+            **kept,
+            "best_estimator_": best,
+            "best_index_": place,
+            "best_params_": dict(planned.candidates[place].params),
+            "plan_": planned,
+            "guarantee_": guarantee,
+        }
+
+    def _fit_every(
+        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
+    ) -> tuple[int, Any, list[Any]]:
+        models = [self._fitted(one, sides, planned, rng) for one in candidates]
+        assert planned.pick is not None  # of this way
+        place = planned.pick.draw([sides.loss(one) for one in models], rng)
+        return place, models[place], models
+
+    def _fit_some(
+        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
+    ) -> tuple[int, Any, list[Any]]:
+        assert planned.runs is not None  # of this way
+        least, kept = np.inf, (0, None)
+        scale = 1 / (planned.n_val * planned.each[0])
+        for _ in range(planned.runs.draw(rng)):
+            place = int(rng.integers(len(candidates)))
+            model = self._fitted(candidates[place], sides, planned, rng)
+            noisy = sides.loss(model) + rng.laplace(scale=scale)
+            if noisy < least:
+                least, kept = noisy, (place, model)
+        place, best = kept
+        return place, best, [best]
+
+    def _fitted(
+        self, one: Any, sides: "_Sides", planned: SearchPlan, rng: np.random.Generator
+    ) -> Any:
+        seed = None if self.random_state is None else int(rng.integers(2**31))
+        epsilon, delta = planned.each
+        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
+        return model.fit(*sides.fitted)
+
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is not None:
+            check_random_state(self.random_state)
+        return super()._generator()
+
+    def _made_words(self) -> list[str]:
+        if not hasattr(self, "plan_"):
+            return [""]
+        planned: SearchPlan = self.plan_
+        return [f"the best of {len(planned.candidates)} on {planned.n:,} rows"]
+
+
+class _Sides:
+    """Both sides of a table: what is fitted, and what scores."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        table: UnreadTable,
+        scoring: Mask,
+        bounds: tuple[float, float] | None,
+    ) -> None:
+        self.table = table
+        rows, targets = table.values
+        if not hasattr(X, "columns"):  # a frame's names and text are the candidates' to read
+            X, y = rows, targets
+        self.fitted = tuple(_safe_indexing(part, np.flatnonzero(~scoring)) for part in (X, y))
+        self._rows = _safe_indexing(X, np.flatnonzero(scoring))
+        self._targets = targets[scoring]
+        self._bounds = bounds
+
+    def loss(self, model: Any) -> float:
+        """Mean over the scoring rows of what lies in [0, 1], whatever a row holds."""
+        said = model.predict(self._rows)
+        if self._bounds is None:
+            return float(np.mean(said != self._targets))
+        low, high = self._bounds
+        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
+        return float(np.mean((off / (high - low)) ** 2))
+
+
+def warn_if_weak_search(planned: SearchPlan) -> None:
+    """Warn where even the candidate that promises most may be worth nothing.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonTreeClassifier
+    >>> search = PrivateSearch(RashomonTreeClassifier(), {"psi": [0.01, 0.02]}, epsilon=4.0)
+    >>> warn_if_weak_search(search.plan(50_000, 10))
+    """
+    if planned.weakness:
+        told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
+        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=users_line())
+
+
+def _target_bounds(candidates: list[Any]) -> tuple[float, float]:
+    """Return the declared range of the target, which all candidates share."""
+    knowing = [
+        one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
+    ]
+    known = {one._target_bounds() for one in knowing}
+    if len(known) > 1:
+        raise ValueError(f"candidates must share target_bounds, got {sorted(known)}")
+    low, high = known.pop()
+    return float(low), float(high)

@@ -1,0 +1,258 @@
+"""PrivateSearch: who sees which rows, what it costs, what is kept, and what is refused."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from rashomon_explorer import (
+    DPBilevelSearch,
+    DPClassifier,
+    DPRegressor,
+    Ledger,
+    PrivateSearch,
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonTreeClassifier,
+    privacy_leaks,
+)
+from rashomon_explorer.estimators.search_ways import Asked, planned_search
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    FitError,
+    PrivacyLeakWarning,
+    SamplerError,
+    WeakGuaranteeWarning,
+)
+from rashomon_explorer.privacy import approximate, gdp, pure
+from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.selection import Candidate
+from rashomon_explorer.tuning.split import validation_rows
+from tests.estimators.traps import LOOKS, TrapArray
+
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+TREES = RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
+GRID = {"max_leaves": [2, 3, 4]}
+
+
+def trees(**settings: Any) -> PrivateSearch:
+    return PrivateSearch(TREES, GRID, **{"epsilon": 8.0, "random_state": 0, **settings})
+
+
+@pytest.mark.parametrize("way", ["every", "geometric", "logarithmic"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_every_way_keeps_its_price_and_finds_what_is_good(X, labels, way, delta):
+    search = trees(way=way, delta=delta, epsilon=50.0, mean_fits=12)
+    fitted = search.fit(X, labels)
+    assert fitted.guarantee_.epsilon(delta) <= 50.0
+    assert fitted.guarantee_.epsilon(delta) == pytest.approx(50.0, rel=1e-6)
+    assert fitted.guarantee_.seeded and fitted.plan_ == search.plan(*X.shape)
+    assert fitted.best_params_ == {"max_leaves": GRID["max_leaves"][fitted.best_index_]}
+    assert fitted.best_estimator_.get_params()["epsilon"] == fitted.plan_.each[0]
+    assert fitted.score(X, labels) > 0.75
+    assert np.array_equal(fitted.predict(X), fitted.best_estimator_.predict(X))
+    assert np.array_equal(fitted.predict_proba(X), fitted.best_estimator_.predict_proba(X))
+    assert hasattr(fitted, "estimators_") == (way == "every")
+    kept = {name for name in vars(fitted) if name.endswith("_")}
+    assert not any("score" in name or "loss" in name or "cv_results" in name for name in kept)
+    again = clone(search).fit(X, labels)
+    assert again.best_params_ == fitted.best_params_
+
+
+def test_a_record_is_on_one_side(X, labels):
+    """What scores fits nothing, and what is fitted scores nothing."""
+    search = trees(way="every", epsilon=30.0)
+    held = validation_rows(len(X), search.val_fraction)
+    rows, other = X.copy(), labels.copy()
+    rows[held], other[held] = 0.4, 1 - other[held]
+    one, two = search.fit(X, labels), clone(search).fit(rows, other)
+    for left, right in zip(one.estimators_, two.estimators_, strict=True):
+        assert np.array_equal(left.predict_proba(X), right.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, kind):
+    """Δ = 1/n_val: the losses that a fit hands to the pick, whatever one scoring row holds."""
+    seen = []
+
+    class Spy:
+        def draw(self, losses, rng):
+            seen.append(np.array(losses))
+            return 0
+
+    search: Any = trees(way="every")
+    y, wild = labels, [0, 1]
+    if kind == "numbers":
+        model = DPRegressor(method="output_perturbation", radius=1.0)
+        search = PrivateSearch(model, {"ridge": [0.1, 1.0]}, way="every", random_state=0)
+        y, wild = targets, [-1e6, 1e6]
+    candidates = search._candidates()
+    planned = search._planned(*X.shape, candidates)
+    object.__setattr__(planned, "pick", Spy())
+    search._planned = lambda *_: planned
+    place = int(np.flatnonzero(validation_rows(len(X), search.val_fraction))[3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for target in wild:
+            for row in [np.zeros(3), np.full(3, 1e9)]:
+                rows, other = X.copy(), np.array(y)
+                rows[place], other[place] = row, target
+                search.fit(rows, other)
+    moved = np.ptp(np.array(seen), axis=0)
+    assert (moved <= 1 / planned.n_val + 1e-12).all() and moved.max() > 0
+
+
+def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels):
+    """Laplace noise of scale Δ/ε₀, ε₀ half or a third of ε, and the least noisy score is kept."""
+
+    class Spy:
+        scales: list[float] = []
+
+        def integers(self, high):
+            return len(self.scales) % 2
+
+        def logseries(self, p):
+            return 3
+
+        def laplace(self, scale):
+            self.scales.append(scale)
+            return [5.0, -5.0, 0.0][len(self.scales) - 1]
+
+    search = trees(way="logarithmic", epsilon=4.0, delta=0.0)
+    search._fitted = lambda one, sides, planned, rng: one.max_leaves
+    candidates = search._candidates()
+    planned = search._planned(*X.shape, candidates)
+    sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
+    place, best, _ = search._fit_some(sides, candidates, planned, Spy())
+    assert Spy.scales == pytest.approx([1 / (24 * 2.0)] * 3)
+    assert place == 1 and best == 3
+
+
+def test_prices_of_all_fits_add_up():
+    """k prices of Gaussian DP, of pure DP and with a δ of their own: never above (ε, δ)."""
+    rows = {"n_train": 800, "n_val": 200, "k": 4}
+
+    def priced(kind):
+        class Promise:
+            excess_bound = 0.1
+
+        return lambda each: tuple(Candidate({}, Promise(), kind(*each)) for _ in range(4))
+
+    paid = planned_search(
+        Asked(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "every"
+    )
+    assert paid.each[0] == pytest.approx(1 / 4) and paid.guarantee.epsilon(0.0) <= 1.0
+    assert paid.pick.name == "permute_and_flip" and paid.pick.epsilon == pytest.approx(1.0)
+    assert paid.score_regret == pytest.approx(2 / 200 * np.log(4))
+
+    budget = zcdp_rho(1.0, 1e-6)
+    gaussian = planned_search(
+        Asked(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e / 4)), "every"
+    )
+    assert gaussian.guarantee.rho == pytest.approx(budget, rel=1e-3)
+    assert gaussian.guarantee.rho <= budget and gaussian.guarantee.epsilon(1e-6) <= 1.0
+    assert gaussian.pick.epsilon**2 / 8 == pytest.approx(budget)
+    loose = planned_search(Asked(epsilon=1.0, delta=1e-6, **rows), priced(approximate), "every")
+    assert loose.guarantee.epsilon(1e-6) <= 1.0 and 4 * loose.each[0] <= 1.0
+
+    best = planned_search(
+        Asked(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "logarithmic"
+    )
+    assert best.each[0] == pytest.approx(1 / 2) and best.mean_fits == pytest.approx(40)
+    with pytest.raises(SamplerError, match="has no pure price"):
+        planned_search(
+            Asked(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e)), "geometric"
+        )
+
+
+def test_auto_takes_what_promises_most_and_says_why():
+    model = PrivateSearch(TREES, {"psi": [0.0] * 8}, epsilon=0.5, delta=0.0)
+    planned = model.plan(5_000, 4)
+    assert {one.way for one in planned.options} == {"every", "geometric", "logarithmic"}
+    assert planned.promised == min(one.promised for one in planned.options)
+    assert "the least that is promised of any way" in planned.why
+    assert planned.why in repr(planned) and "max" not in planned.best.in_words
+    few = PrivateSearch(TREES, {"psi": [0.0, 0.01]}, epsilon=0.5, delta=0.0).plan(5_000, 4)
+    assert few.way == "every"
+    with pytest.warns(WeakGuaranteeWarning, match="of its candidates the best"):
+        PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
+
+
+def test_a_ledger_is_charged_once_before_a_value_is_read(X, labels, tmp_path):
+    path = tmp_path / "l.sqlite"
+    ledger = Ledger.create(path, epsilon=10.0, delta=1e-5)
+    trees(ledger=path, epsilon=4.0, random_state=None).fit(X, labels)
+    (entry,) = ledger.entries()
+    assert entry.state == "committed" and entry.parameters["n_val"] == 24
+    assert "the fit returned: rows not finite or labels not declared make it fail" in str(
+        entry.guarantee
+    ) and "only the curator may see" not in str(entry.guarantee)
+    LOOKS.clear()
+    with pytest.raises(FitError):
+        trees(ledger=path, epsilon=4.0).fit(TrapArray(120, 3), TrapArray(120))
+    assert LOOKS and len(ledger.entries()) == 2
+    LOOKS.clear()
+    with pytest.raises(BudgetExceededError):
+        trees(ledger=path, epsilon=9.0).fit(TrapArray(120, 3), TrapArray(120))
+    open_labels = PrivateSearch(RashomonTreeClassifier(thresholds=0.0), GRID, ledger=path)
+    with pytest.raises(ValueError, match="classes must be declared"):
+        open_labels.fit(TrapArray(120, 3), TrapArray(120))
+    assert not LOOKS
+
+
+def test_estimators_of_several_kinds(X, labels):
+    others = [RashomonClassifier(n_draws=2, ridge=0.1, radius=2.0), DPClassifier(radius=2.0)]
+    search = PrivateSearch(TREES, {"estimator": others}, way="every", epsilon=20.0, random_state=0)
+    fitted = search.fit(X, labels)
+    assert [type(one) for one in fitted.estimators_] == [RashomonClassifier, DPClassifier]
+    assert "the labels that occur in y are public" in fitted.guarantee_.assumptions
+    for one, planned in zip(fitted.estimators_, fitted.plan_.candidates, strict=True):
+        assert one.guarantee_.rho == planned.guarantee.rho
+        assert one.guarantee_.pure_epsilon == planned.guarantee.pure_epsilon
+
+
+def test_a_search_of_penalties_is_searched(X, targets):
+    ridges = DPBilevelSearch(bounds=(0.1, 10.0), epsilon=1.0)
+    search = PrivateSearch(ridges, {"refit_share": [0.3, 0.7]}, epsilon=9.0, random_state=0)
+    fitted = search.fit(X, targets)
+    assert fitted.guarantee_.epsilon(1e-6) <= 9.0
+    with pytest.raises(TypeError, match="predicts nothing"):
+        PrivateSearch(ridges, {"refit": [None]}).plan(100, 3)
+
+
+def test_what_learnt_from_the_rows_takes_the_guarantee_away(X, labels):
+    with pytest.warns(PrivacyLeakWarning):
+        learnt = PublicBoundsScaler("learn").fit_transform(X)
+        fitted = trees(way="every").fit(learnt, labels)
+    assert not fitted.guarantee_.holds
+    assert privacy_leaks(trees()) == []
+
+
+@pytest.mark.parametrize(
+    ("search", "error", "match"),
+    [
+        (PrivateSearch(TREES, {"epsilon": [1.0]}), ValueError, "which the search sets"),
+        (PrivateSearch(TREES, {"nonsense": [1]}), ValueError, "Invalid parameter"),
+        (
+            PrivateSearch(TREES, {"estimator": [TREES, DPRegressor()]}),
+            ValueError,
+            "all classifiers or all regressors",
+        ),
+        (
+            PrivateSearch(clone(TREES).set_params(ledger="x"), GRID),
+            ValueError,
+            "give it the ledger",
+        ),
+        (PrivateSearch(PrivateSearch(TREES, GRID), {}), TypeError, "must be private estimators"),
+        (
+            PrivateSearch(RashomonClassifier(sampler="hit_and_run"), {"psi": [0.1]}, way="every"),
+            SamplerError,
+            "do not add up",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_in_words(search, error, match):
+    with pytest.raises(error, match=match):
+        search.plan(200, 3)
