@@ -1,56 +1,46 @@
 """The best of several private models, chosen by rows that none of them saw, and paid for once."""
 
 import os
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone, is_classifier
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
+from rashomon_explorer.estimators.chosen_model import ChosenModel
 from rashomon_explorer.estimators.classes import (
     CLASSES_BEFORE_LABELS,
     found_classes,
     known_classes,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
-from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.search_ways import Asked, planned_search
+from rashomon_explorer.estimators.search_sides import (
+    Sides,
+    target_bounds_of,
+    warn_if_weak_search,
+)
+from rashomon_explorer.estimators.search_ways import Asked, as_parameters, planned_search
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
 from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.selection import WAYS, SearchPlan
 from rashomon_explorer.tuning.split import validation_rows
-from rashomon_explorer.users_line import users_line
 
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
-def _best_has(name: str) -> Callable[[Any], bool]:
-    def has(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
-
-    return has
-
-
 @pays_for_rows
-class PrivateSearch(MetaEstimatorMixin, PaysForRows):
+class PrivateSearch(ChosenModel):
     """Try several private models and keep the best by held-out rows, paid for once.
 
     ``GridSearchCV`` over a private estimator pays for every fit of every fold, and the scores by
@@ -108,8 +98,8 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
     >>> trees = RashomonTreeClassifier(thresholds=0.0, n_draws=1)
     >>> search = PrivateSearch(trees, {"max_leaves": [2, 3, 4]}, epsilon=1.0, random_state=0)
     >>> planned = search.plan(*data.X.shape)
-    >>> planned.way, round(planned.each[0], 4), planned.score_regret < 0.001
-    ('every', 0.3333, True)
+    >>> planned.way, round(planned.each[0], 2), planned.score_regret < 0.001
+    ('every', 0.33, True)
     >>> fitted = search.fit(data.X, data.y)
     >>> fitted.best_params_, fitted.guarantee_.epsilon(1e-6) <= 1.0
     ({'max_leaves': 4}, True)
@@ -217,7 +207,7 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         table = self._table(X, y, numeric=not several)
         leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
         found = several and self._declare_classes(candidates, table)
-        width = None if several else _target_bounds(candidates)
+        width = None if several else target_bounds_of(candidates)
         planned = self._planned(*table.shape, candidates)
         guarantee = no_guarantee(leak) if leak else self._of_fit(planned.guarantee, found)
         if self.ledger is not None:
@@ -225,22 +215,13 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         charge = self._charged(
             guarantee,
             note=f"{type(self).__name__}, {len(candidates)} candidates",
-            parameters={
-                "way": planned.way,
-                "candidates": [one.in_words for one in planned.candidates],
-                "n_train": planned.n_train,
-                "n_val": planned.n_val,
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "each": list(planned.each),
-                "mean_fits": planned.mean_fits,
-            },
+            parameters=as_parameters(planned),
         )
 
         def draw() -> dict[str, Any]:
             if charge is not None:
                 recognise(charge.path, table.values[0])
-            sides = _Sides(X, y, table, validation_rows(planned.n, self.val_fraction), width)
+            sides = Sides(X, y, table, validation_rows(planned.n, self.val_fraction), width)
             return self._chosen(sides, candidates, planned, guarantee)
 
         fitted = draw() if charge is None else charge.run(draw)
@@ -249,78 +230,6 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
                 delattr(self, name)
         self._hold(fitted)
         return self
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict by the chosen model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels, or numbers in the units of the target.
-        """
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(X))
-
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the chosen model, where it has some.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the chosen model, where it has some.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Above 0 where the second of two classes is likelier.
-        """
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the chosen model on rows of yours; it is not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y))
-
-    def __sklearn_tags__(self) -> Tags:
-        """Those of the estimator, with the scores that its price allows."""
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        for known in (tags.classifier_tags, tags.regressor_tags):
-            if known is not None:
-                known.poor_score = True
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        return tags
 
     def _candidates(self) -> list[Any]:
         made = candidates_of(self.estimator, settings_of(self.param_grid))
@@ -371,7 +280,7 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         return replace(guarantee, assumptions=(*known, *ours))
 
     def _chosen(
-        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, guarantee: Guarantee
+        self, sides: Sides, candidates: list[Any], planned: SearchPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows, fit and choose; the fitted attributes."""
         if guarantee.holds and (leak := sides.table.leak):
@@ -399,7 +308,7 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         }
 
     def _fit_every(
-        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
+        self, sides: Sides, candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
     ) -> tuple[int, Any, list[Any]]:
         models = [self._fitted(one, sides, planned, rng) for one in candidates]
         assert planned.pick is not None  # of this way
@@ -407,7 +316,7 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         return place, models[place], models
 
     def _fit_some(
-        self, sides: "_Sides", candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
+        self, sides: Sides, candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
     ) -> tuple[int, Any, list[Any]]:
         assert planned.runs is not None  # of this way
         least, kept = np.inf, (0, None)
@@ -421,9 +330,7 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
         place, best = kept
         return place, best, [best]
 
-    def _fitted(
-        self, one: Any, sides: "_Sides", planned: SearchPlan, rng: np.random.Generator
-    ) -> Any:
+    def _fitted(self, one: Any, sides: Sides, planned: SearchPlan, rng: np.random.Generator) -> Any:
         seed = None if self.random_state is None else int(rng.integers(2**31))
         epsilon, delta = planned.each
         model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
@@ -439,59 +346,3 @@ class PrivateSearch(MetaEstimatorMixin, PaysForRows):
             return [""]
         planned: SearchPlan = self.plan_
         return [f"the best of {len(planned.candidates)} on {planned.n:,} rows"]
-
-
-class _Sides:
-    """Both sides of a table: what is fitted, and what scores."""
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        table: UnreadTable,
-        scoring: Mask,
-        bounds: tuple[float, float] | None,
-    ) -> None:
-        self.table = table
-        rows, targets = table.values
-        if not hasattr(X, "columns"):  # a frame's names and text are the candidates' to read
-            X, y = rows, targets
-        self.fitted = tuple(_safe_indexing(part, np.flatnonzero(~scoring)) for part in (X, y))
-        self._rows = _safe_indexing(X, np.flatnonzero(scoring))
-        self._targets = targets[scoring]
-        self._bounds = bounds
-
-    def loss(self, model: Any) -> float:
-        """Mean over the scoring rows of what lies in [0, 1], whatever a row holds."""
-        said = model.predict(self._rows)
-        if self._bounds is None:
-            return float(np.mean(said != self._targets))
-        low, high = self._bounds
-        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
-        return float(np.mean((off / (high - low)) ** 2))
-
-
-def warn_if_weak_search(planned: SearchPlan) -> None:
-    """Warn where even the candidate that promises most may be worth nothing.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonTreeClassifier
-    >>> search = PrivateSearch(RashomonTreeClassifier(), {"psi": [0.01, 0.02]}, epsilon=4.0)
-    >>> warn_if_weak_search(search.plan(50_000, 10))
-    """
-    if planned.weakness:
-        told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
-        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=users_line())
-
-
-def _target_bounds(candidates: list[Any]) -> tuple[float, float]:
-    """Return the declared range of the target, which all candidates share."""
-    knowing = [
-        one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
-    ]
-    known = {one._target_bounds() for one in knowing}
-    if len(known) > 1:
-        raise ValueError(f"candidates must share target_bounds, got {sorted(known)}")
-    low, high = known.pop()
-    return float(low), float(high)

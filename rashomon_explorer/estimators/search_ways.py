@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.privacy import Guarantee, compose
@@ -153,3 +154,13 @@ def _plan(
         pick,
         runs,
     )
+
+
+def as_parameters(planned: SearchPlan) -> dict[str, Any]:
+    """Public settings of a plan, as a ledger writes them."""
+    names = ("way", "n_train", "n_val", "epsilon", "delta", "mean_fits")
+    return {
+        **{name: getattr(planned, name) for name in names},
+        "candidates": [one.in_words for one in planned.candidates],
+        "each": list(planned.each),
+    }

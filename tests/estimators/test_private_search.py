@@ -108,7 +108,8 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels):
     """Laplace noise of scale Δ/ε₀, ε₀ half or a third of ε, and the least noisy score is kept."""
 
     class Spy:
-        scales: list[float] = []
+        def __init__(self):
+            self.scales = []
 
         def integers(self, high):
             return len(self.scales) % 2
@@ -125,8 +126,9 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels):
     candidates = search._candidates()
     planned = search._planned(*X.shape, candidates)
     sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
-    place, best, _ = search._fit_some(sides, candidates, planned, Spy())
-    assert Spy.scales == pytest.approx([1 / (24 * 2.0)] * 3)
+    spy = Spy()
+    place, best, _ = search._fit_some(sides, candidates, planned, spy)
+    assert spy.scales == pytest.approx([1 / (24 * 2.0)] * 3)
     assert place == 1 and best == 3
 
 
