@@ -70,6 +70,11 @@ class ChosenData:
         return Ledger.open(account.path) if account is not None and account.exists else None
 
     @property
+    def encoder(self) -> Any:
+        """What encoded the rows on screen; None of rows that came encoded."""
+        return self._encoder if self.rows is not None and self.rows is self._encoded else None
+
+    @property
     def targets(self) -> Any:
         """Targets of the data set as the models on screen name them: codes, or labels."""
         data, models = self.state.data, self.state.rashomon_set

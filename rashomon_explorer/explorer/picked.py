@@ -1,5 +1,7 @@
 """What is selected of the models and people on screen: everything where nothing is."""
 
+import warnings
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -7,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import Mask
+from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.group_columns import group_columns, group_labels
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.text import plural
@@ -22,6 +25,10 @@ class _Screen(Protocol):
 
     state: ExplorerState
     rows: Any
+
+    @property
+    def encoder(self) -> Any:
+        """What encoded the rows; None of rows that came encoded."""
 
     @property
     def targets(self) -> Any:
@@ -67,6 +74,38 @@ class Picked:
     def targets(self) -> Any:
         """Their targets."""
         return taken(self._screen.targets, self.people)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Those rows with the columns that people know, before they are encoded.
+
+        Rows that came encoded stay as they are.
+        """
+        known = self._screen.rows if self.encode is None else self.state.data.frame
+        table = known if isinstance(known, pd.DataFrame) else pd.DataFrame(np.asarray(known))
+        return taken(table, self.people)
+
+    @property
+    def encode(self) -> Callable[[Any], Any] | None:
+        """What makes of such a table the rows that models take; None of rows as they are."""
+        encoder = self._screen.encoder
+        if encoder is None:
+            return None
+
+        def encode(table: Any) -> Any:
+            with warnings.catch_warnings():  # said where the table was chosen
+                warnings.simplefilter("ignore", PrivacyLeakWarning)
+                return encoder.transform(table)
+
+        return encode
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Columns of that table that the models read."""
+        if self.encode is None:
+            return tuple(map(str, self.table.columns))
+        schema = self._screen.encoder.schema_
+        return tuple(one.name for one in schema.columns if one.role == "feature")
 
     def groups(self, column: str) -> pd.Series:
         """In which group of a column each of them is."""

@@ -19,9 +19,11 @@ from rashomon_explorer.plots.importance import (
     plot_importance_cloud,
     plot_importance_distribution,
 )
+from rashomon_explorer.plots.importance_pair import plot_importance_pair
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import plot_people
+from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
 from rashomon_explorer.plots.released import plot_released
@@ -51,10 +53,12 @@ __all__ = [
     "plot_importance",
     "plot_importance_cloud",
     "plot_importance_distribution",
+    "plot_importance_pair",
     "plot_losses",
     "plot_noise_against_price",
     "plot_people",
     "plot_plan",
+    "plot_profile",
     "plot_promise",
     "plot_ranges",
     "plot_released",

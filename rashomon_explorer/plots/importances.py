@@ -14,6 +14,7 @@ from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import counted, nobody_inside
 from rashomon_explorer.plots.range_bars import range_bars, ring
+from rashomon_explorer.plots.text import percent, short_name
 from rashomon_explorer.rashomon_set import RashomonSet
 
 MOST_ROWS = 2_000
@@ -108,6 +109,19 @@ def plot_importance(
     table = importance_ranges(values)
     read = f"{n_read:,} of {len(np.asarray(y)):,} rows read"
     unit = "loss increase when shuffled"
-    figure = range_bars(table, _TITLE, unit, kept.words, read, over=kept.span)
+    title = _finding(values.iloc[:-1])
+    figure = range_bars(table, title, unit, kept.words, read, over=kept.span)
     ring(figure, table, values.to_numpy()[kept.highlighted(highlight)])
     return models_band(figure, models)
+
+
+def _finding(values: pd.DataFrame) -> str:
+    """Say which feature comes first, and to how many of the models."""
+    firsts = values.idxmax(axis=1).value_counts()
+    name = short_name(str(firsts.index[0]))
+    if len(firsts) == 1:
+        return f"Every model relies most on {name}"
+    share, others = firsts.iloc[0] / len(values), len(firsts) - 1
+    return f"{percent(share)} of models rely most on {name}, the rest on {others} other" + (
+        "s" if others > 1 else ""
+    )

@@ -17,7 +17,7 @@ from rashomon_explorer.plots.bounds import promised_law
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.counted import counted, need_inside
 from rashomon_explorer.plots.disagreement import Multiplicity, members, multiplicity
-from rashomon_explorer.plots.importances import importance_ranges, importances
+from rashomon_explorer.plots.importances import MOST_ROWS, importance_ranges, importances
 from rashomon_explorer.plots.text import at_least, price
 from rashomon_explorer.privacy import LedgerEntry, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -81,13 +81,19 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 
 
 def importance_table(
-    models: RashomonSet, X: ArrayLike, y: ArrayLike, *, features: Features = None
+    models: RashomonSet,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    features: Features = None,
+    max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
     """List the spread of every feature's permutation importance.
 
     Of the draws inside; curator only.
     """
-    values, _ = importances(need_inside(counted(models), models), X, y, features=features)
+    inside = need_inside(counted(models), models)
+    values, _ = importances(inside, X, y, features=features, max_rows=max_rows)
     return importance_ranges(values)
 
 

@@ -41,6 +41,42 @@ def learnt(table):
         return load_csv(table, target="repaid", sensitive=["sex"], learn_bounds=True)
 
 
+@pytest.fixture(scope="session")
+def loans_page(tmp_path_factory):
+    """An explorer with models of a small table, drawn once: use `loans`."""
+    home, rng = tmp_path_factory.mktemp("home"), np.random.default_rng(5)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, 200), "debt": rng.uniform(0, 1, 200)})
+    frame["home"] = rng.choice(["own", "rent", "other"], 200)
+    frame["sex"] = np.where(rng.random(200) < 0.5, "f", "m")
+    frame["repaid"] = np.where(frame["age"] / 90 + rng.normal(0, 0.3, 200) > frame["debt"], 1, 0)
+    frame.to_csv(home / "loans.csv", index=False)
+    with pytest.warns(UserWarning, match="learnt from the rows"):
+        data = load_csv(
+            home / "loans.csv",
+            target="repaid",
+            sensitive=["sex"],
+            categories={"home": ["own", "rent", "other"]},
+            learn_bounds=True,
+        )
+    explorer = Explorer(data=data, home=home)
+    for name, value in {"psi": 0.3, "n_draws": 12, "sampler": "hit_and_run"}.items():
+        setattr(explorer.state, name, value)
+    explorer.draw()
+    return explorer
+
+
+@pytest.fixture
+def loans(loans_page):
+    """Models of a small table on screen, with nothing picked; what a test changes is undone."""
+    models, rows = loans_page.rashomon_set, loans_page.session.rows
+    yield loans_page
+    with loans_page.session.together():
+        loans_page.session.rows = rows
+        loans_page.state.page, loans_page.state.view = "plan", "curator"
+        loans_page.state.rashomon_set = models
+        loans_page.state.pick_nothing()
+
+
 @pytest.fixture
 def as_it_opens():
     """For tests of the settings that a data set is opened with."""

@@ -89,6 +89,8 @@ def test_tables_open_behind_every_figure(tmp_path, cancer):
     explorer.state.psi = 0.6  # wide enough for draws to lie inside: figures of the set need some
     explorer.draw()
     for card in explorer.cards.values():
+        if card.asked:  # a table is made with its figure, and that is made when somebody looks
+            continue
         card._table_button.value = True
         assert "<caption>" in card._table.value, card.title
 

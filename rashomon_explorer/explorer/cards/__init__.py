@@ -4,9 +4,14 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.bounds import BoundsCard, PromiseCard
 from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
 from rashomon_explorer.explorer.cards.cloud import CloudCard
+from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRangesCard
+from rashomon_explorer.explorer.cards.distribution import DistributionCard
 from rashomon_explorer.explorer.cards.exact import ExactCard
+from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
 from rashomon_explorer.explorer.cards.people import PeopleCard
+from rashomon_explorer.explorer.cards.profile import ProfileCard
+from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
 
 CARDS: tuple[type[FigureCard], ...] = (
@@ -18,6 +23,11 @@ CARDS: tuple[type[FigureCard], ...] = (
     PromiseCard,
     PlanCard,
     BudgetCard,
+    CoefficientRangesCard,
+    ClassRelianceCard,
+    ImportancePairCard,
+    ProfileCard,
+    DistributionCard,
 )
 """Every figure of the page."""
 
@@ -25,12 +35,17 @@ __all__ = [
     "CARDS",
     "BoundsCard",
     "BudgetCard",
+    "ClassRelianceCard",
     "CloudCard",
+    "CoefficientRangesCard",
+    "DistributionCard",
     "ExactCard",
     "FigureCard",
+    "ImportancePairCard",
     "LossesCard",
     "PeopleCard",
     "PlanCard",
+    "ProfileCard",
     "PromiseCard",
     "SpreadCard",
 ]

@@ -29,6 +29,10 @@ _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
 _LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
+_MOMENT = 0.4
+"""Seconds after which a figure that is still being made says so."""
+
+_MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
 NOT_LINEAR = "These models have no coefficients of one kind<br>that could be compared."
 NOT_EXACT = "These are no exact draws, of which alone this is proved."
 CURATOR_FIGURE = (
@@ -194,8 +198,14 @@ class FigureCard:
     async def redraw_later(self) -> None:
         """Make the figure in a worker thread, then show it."""
         recipe = self._next()
-        if recipe is not None:
-            self._show(recipe, await asyncio.to_thread(_attempt, recipe, self.title))
+        if recipe is None:
+            return
+        made = asyncio.ensure_future(asyncio.to_thread(_attempt, recipe, self.title))
+        if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
+            self._kinds.value = _MEASURING
+            if not self.lines:  # nothing of this is on screen yet
+                self.view.show(_empty_figure(self.title, "Measuring…", 360))
+        self._show(recipe, await made)
 
     def _next(self) -> Recipe | None:
         try:

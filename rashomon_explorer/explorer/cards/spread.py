@@ -1,6 +1,7 @@
 """Card of what differs between the models: importances, or coefficients."""
 
 from functools import partial
+from typing import Any
 
 import ipywidgets
 
@@ -11,16 +12,20 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
     of_the_set,
 )
+from rashomon_explorer.explorer.cards.study import ringed
+from rashomon_explorer.explorer.marks import PAID, SAMPLED
 from rashomon_explorer.measures.features import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_importance,
     plot_released_spread,
 )
+from rashomon_explorer.plots.importances import MOST_ROWS
 from rashomon_explorer.plots.tables import importance_table, spread_table
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _CHOICES = (("importance", "importance"), ("coefficients", "coef"))
+_MOST, _FEWEST_ROWS = 1_000_000, 100
 _COLUMNS = ("importance of single columns", COLUMNS)
 
 
@@ -32,6 +37,11 @@ class SpreadCard(FigureCard):
     label = "Ranges over the draws inside the set, one row a feature"
     linear = True
     slow = True
+    needs = (*FigureCard.needs, "groups", "people")
+    definition = (
+        "Permutation importance: the rise of the loss when one feature is shuffled between people, "
+        "over the models within ψ; the columns of one category are shuffled together."
+    )
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -63,16 +73,23 @@ class SpreadCard(FigureCard):
             return self.later()
         if state.data is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
-        inputs = models, self.session.rows, self.session.targets
+        picked = self.session.picked
+        inputs = models, picked.rows, picked.targets
+        _, rows, targets = picked.names
+        most = min(MOST_ROWS, max(_FEWEST_ROWS, _MOST // models.n_draws))
         features = COLUMNS if self._what.value == COLUMNS else None
         asked = f", features={COLUMNS!r}" if features else ""
+        asked += ringed(state.selection)
+        asked += f", max_rows={most}" if most < MOST_ROWS else ""
+        options: dict[str, Any] = {"features": features, "max_rows": most}
         return Recipe(
-            partial(plot_importance, *inputs, features=features, highlight=state.selection),
-            of_the_set(models, partial(importance_table, *inputs, features=features)),
+            partial(plot_importance, *inputs, **options, highlight=state.selection),
+            of_the_set(models, partial(importance_table, *inputs, **options)),
             (
                 "from rashomon_explorer.plots import plot_importance",
-                f"plot_importance(explorer.rashomon_set, explorer.rows, explorer.targets{asked})",
+                f"plot_importance(explorer.rashomon_set, {rows}, {targets}{asked})",
             ),
+            (SAMPLED,),
         )
 
     def _coefficients(self) -> Recipe:
@@ -86,6 +103,7 @@ class SpreadCard(FigureCard):
                     "from rashomon_explorer.plots import plot_released_spread",
                     "plot_released_spread(explorer.rashomon_set.release())",
                 ),
+                marks=(PAID,),
             )
         return Recipe(
             partial(plot_coefficient_spread, models, highlight=self.state.selection),
@@ -94,4 +112,5 @@ class SpreadCard(FigureCard):
                 "from rashomon_explorer.plots import plot_coefficient_spread",
                 "plot_coefficient_spread(explorer.rashomon_set)",
             ),
+            marks=(SAMPLED,),
         )

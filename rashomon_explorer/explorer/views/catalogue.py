@@ -44,7 +44,17 @@ VIEWS: tuple[ViewPlan, ...] = (
         (("losses", "bounds"), ("coefficients",), ("exact",), ("selection panel",)),
         strips=("numbers panel",),
     ),
-    ViewPlan("features", "Features", "What do the models rely on?", (("importance",),)),
+    ViewPlan(
+        "features",
+        "Features",
+        "What do the models rely on?",
+        (
+            ("importance", "importance_distribution"),
+            ("class_reliance", "importance_cloud"),
+            ("exact_ranges",),
+            ("profile",),
+        ),
+    ),
     ViewPlan("people", "People & groups", "Who is affected?", (("people",),)),
     ViewPlan(
         "release",

@@ -1,0 +1,117 @@
+"""Cards of figures that read private rows: the curator's, and made when somebody looks."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.explorer.cards.base import (
+    CURATOR_FIGURE,
+    FigureCard,
+    Recipe,
+    empty,
+)
+from rashomon_explorer.explorer.marks import SAMPLED, Mark
+
+NO_ROWS = "Needs the rows: <b>Explorer(models, data=data)</b>."
+NO_TARGETS = "Needs the rows and their targets: <b>Explorer(models, data=data)</b>."
+NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
+NO_CLASSES = "These models predict numbers, which have no labels that could flip."
+
+
+class StudyCard(FigureCard):
+    """A figure of the models on screen and of the people that are read.
+
+    A subclass says what it needs, and `study` how it is drawn once that is there.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = (
+        "rashomon_set",
+        "outside",
+        "view",
+        "phase",
+        "data",
+        "selection",
+        "groups",
+        "people",
+    )
+    slow: ClassVar[bool] = True
+    asked: ClassVar[bool] = True
+    of_rows: ClassVar[bool] = True
+    of_targets: ClassVar[bool] = False
+    of_table: ClassVar[bool] = False
+    of_classes: ClassVar[bool] = False
+    of_outside: ClassVar[bool] = False
+    """Whether it also shows a model that was fitted elsewhere, of which nothing is drawn."""
+
+    def recipe(self) -> Recipe | None:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        models = state.rashomon_set
+        outside = self.of_outside and state.outside is not None
+        if (models is None or not models.n_draws) and not outside:
+            return self.waiting()
+        if state.view == "release":
+            return empty(self.title, CURATOR_FIGURE)
+        if state.busy:
+            return self.later()
+        lacks = self._lacks()
+        return empty(self.title, lacks) if lacks else self.study()
+
+    def study(self) -> Recipe:
+        """Say how it is drawn, now that what it needs is there."""
+        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+
+    def _lacks(self) -> str:
+        if self.of_rows and self.session.rows is None:
+            return NO_ROWS
+        if self.of_targets and self.session.targets is None:
+            return NO_TARGETS
+        if self.of_table and self.state.data is None:
+            return NO_TABLE
+        models = self.state.rashomon_set
+        if self.of_classes and models is not None and models.task != "classification":
+            return NO_CLASSES
+        return ""
+
+    def sampled(
+        self,
+        figure: Callable[[], go.Figure],
+        table: Callable[[], pd.DataFrame] | None,
+        lines: Sequence[str],
+        marks: tuple[Mark, ...] = (SAMPLED,),
+    ) -> Recipe:
+        """Make the recipe of a figure of the picked models and people, which it counts."""
+        words = self.session.picked.words
+        return Recipe(lambda: also_said(figure(), words), table, tuple(lines), marks)
+
+
+def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
+    """Add words below a figure's title, or give it another one.
+
+    >>> from rashomon_explorer.plots.theme import new_figure
+    >>> also_said(new_figure("Losses", "20 draws"), "of 3").layout.title.text.split("<br>")[1]
+    '<span style="font-size:11.5px">20 draws · of 3</span>'
+    """
+    head, _, below = (figure.layout.title.text or "").partition("<br>")
+    if words:
+        below = below.replace("</span>", f" · {words}</span>") if below else words
+    figure.layout.title.text = f"{finding or head}<br>{below}" if below else finding or head
+    return figure
+
+
+def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:
+    """Offer other options in a dropdown, keeping what was chosen where it still is there."""
+    known = tuple(options)
+    if tuple(picker.options) == known:  # type: ignore[attr-defined]
+        return
+    chosen = picker.value  # type: ignore[attr-defined]
+    picker.options = known  # type: ignore[attr-defined]
+    fallback = default if default in known else (known[0] if known else None)
+    picker.value = chosen if chosen in known else fallback  # type: ignore[attr-defined]
+
+
+def ringed(selection: Sequence[int]) -> str:
+    """Write the argument that rings the picked models in a figure; nothing where none are."""
+    return ", highlight=explorer.state.selection" if selection else ""

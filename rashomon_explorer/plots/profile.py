@@ -1,0 +1,183 @@
+"""What models answer on average as one feature moves: a band over the models."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.measures import partial_dependence_band
+from rashomon_explorer.measures.importance import partial_dependence
+from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.counted import counted, nobody_inside
+from rashomon_explorer.plots.text import percent, short_name, short_names
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
+
+_TITLE = "The models' average answer as one feature moves"
+_MOST_LINES = 25
+Places = NDArray[np.float32]
+
+MOST_ROWS = 500
+"""Rows that are set to each value at most."""
+
+
+def plot_profile(
+    models: Any,
+    X: Any,
+    feature: Any,
+    *,
+    transform: Callable[[Any], Any] | None = None,
+    n_points: int = 20,
+    max_rows: int = MOST_ROWS,
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot the partial dependence of the models of the set on one feature.
+
+    Parameters
+    ----------
+    models : RashomonSet or PredictorSet
+        Those inside the set count (curator only).
+    X, feature, transform, n_points
+        As for ``measures.partial_dependence_band``.
+    max_rows : int
+        More rows than this are subsampled, always the same ones, and the figure says so.
+    highlight : sequence of int
+        Models to draw as lines of their own, by row number; those outside the set are not shown.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A band over the models with its middle 90 %, and the best model; of a category a bar a
+        level. The title says which way the models go. Without a model inside it says what to do.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`: profiles read private rows.
+    ValueError
+        As the measure.
+    """
+    models = need_curator(models, "plot_profile")
+    kept = counted(models)
+    if kept.nobody:
+        return nobody_inside(_TITLE, models)
+    rows, read = _read(X, max_rows)
+    curves = partial_dependence(kept.models, rows, feature, transform=transform, n_points=n_points)
+    grid = list(curves.columns)
+    band = partial_dependence_band(kept.models, rows, feature, grid=grid, transform=transform)
+    numbers = all(isinstance(value, int | float) for value in grid)
+    name = short_name(str(feature))
+    figure = new_figure(_finding(curves, name, numbers), f"{kept.words} · {read}")
+    places = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
+    draw = _band if numbers else _ranges
+    draw(figure, band, places, kept.span)
+    _best(figure, band, places, numbers)
+    _lines(figure, curves.to_numpy()[kept.highlighted(highlight)], places)
+    x: dict[str, Any] = {"title": name}
+    if not numbers:
+        x |= {"tickmode": "array", "tickvals": places, "ticktext": short_names(grid, 14)}
+    figure.update_layout(xaxis=x, yaxis={"title": _answer(models)}, uirevision=str(feature))
+    return models_band(figure, models)
+
+
+def _read(X: Any, max_rows: int) -> tuple[Any, str]:
+    """Keep some rows, always the same ones, and say how many."""
+    if len(X) <= max_rows:
+        return X, f"mean over {len(X):,} rows"
+    places = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
+    rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
+    return rows, f"mean over {max_rows:,} of {len(X):,} rows"
+
+
+def _answer(models: Any) -> str:
+    if models.task != "classification":
+        return "mean prediction"
+    names = getattr(models, "class_names", ()) or ()
+    label = escape(str(names[-1])) if names else "the last class"
+    return f"mean probability of {label}"
+
+
+def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
+    """Say which way the models go, and how many go the other way."""
+    values = curves.to_numpy()
+    if values.shape[1] < 2:
+        return f"{name} has one value only"
+    if not numbers:
+        tops = curves.idxmax(axis=1)
+        first = tops.mode().iloc[0]
+        share = float((tops == first).mean())
+        who = "every model" if share == 1 else f"{percent(share)} of the models"
+        return f"{name}: {short_name(str(first))} is answered highest by {who}"
+    rises = float((values[:, -1] > values[:, 0]).mean())
+    if rises in (0.0, 1.0):
+        return f"Every model's answer {'rises' if rises else 'falls'} with {name}"
+    return f"The models disagree about {name}: with {percent(rises)} of them the answer rises"
+
+
+def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    for low, high, fill, label in (
+        ("min", "max", "rgba(86,180,233,0.35)", span),
+        ("q05", "q95", "rgba(0,114,178,0.40)", "middle 90 %"),
+    ):
+        figure.add_scatter(x=places, y=band[low].to_numpy(np.float32), name=low, **edge)
+        figure.add_scatter(
+            x=places,
+            y=band[high].to_numpy(np.float32),
+            name=label,
+            fill="tonexty",
+            fillcolor=fill,
+            **edge | {"showlegend": True},
+        )
+
+
+def _ranges(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
+    for low, high, colour, width, label in (
+        ("min", "max", SKY, 0.5, span),
+        ("q05", "q95", BLUE, 0.3, "middle 90 %"),
+    ):
+        figure.add_bar(
+            x=places,
+            base=band[low].to_numpy(np.float32),
+            y=(band[high] - band[low]).to_numpy(np.float32),
+            width=width,
+            marker={"color": colour, "line": {"width": 0}},
+            name=label,
+            hoverinfo="skip",
+        )
+    figure.update_layout(barmode="overlay")
+
+
+def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) -> None:
+    if "best" not in band:
+        return
+    figure.add_scatter(
+        x=places,
+        y=band["best"].to_numpy(np.float32),
+        customdata=band[["min", "max"]].to_numpy(np.float32),
+        mode="lines" if numbers else "markers",
+        line={"color": BEST_MODEL, "width": 2},
+        marker={"symbol": "x", "size": 10, "color": BEST_MODEL},
+        name="best model",
+        hovertemplate="best model %{y:.3f}<br>models %{customdata[0]:.3f} to "
+        "%{customdata[1]:.3f}<extra></extra>",
+    )
+
+
+def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
+    for place, curve in enumerate(curves[:_MOST_LINES]):
+        figure.add_scatter(
+            x=places,
+            y=curve.astype(np.float32),
+            mode="lines+markers",
+            line={"color": PURPLE, "width": 1.2},
+            marker={"size": 4, "color": PURPLE},
+            name="selected draws",
+            showlegend=not place,
+            hovertemplate="selected draw: %{y:.3f}<extra></extra>",
+        )
