@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rashomon_explorer.planning.bounds.hit_rate import beta_for_crowded_hit_rate, beta_for_hit_rate
 from rashomon_explorer.planning.planned import Plan
@@ -19,7 +19,54 @@ _SMALLER = 4  # a radius below this part of the one at hand leaves little to cho
 _MOST = 2.0**40
 _FINE = 1e-4
 _CENTRE = "More rows, a larger ε, more ridge or a smaller radius lower it."
+_NEARLY = "More rows, a larger ε or a smaller radius lower it."
 _PATH = "More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more lower it."
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One change of a plan that its next better promise would take.
+
+    Attributes
+    ----------
+    words : str
+        "ε = 7.211 for as many draws".
+    setting : str
+        Name of the plan's argument that changes; ``"n"`` for more rows.
+    value : float
+        What it changes to, rounded to the side on which the promise still holds.
+    """
+
+    words: str
+    setting: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The next better promise of a plan, and what would buy it, one thing changed at a time.
+
+    Attributes
+    ----------
+    goal : str
+        The promise in words: "80 %".
+    remedies : tuple of Remedy
+        Any one of which is enough; never empty.
+    about : bool
+        Whether they are nearly enough only.
+    """
+
+    goal: str
+    remedies: tuple[Remedy, ...]
+    about: bool = False
+
+    def __str__(self) -> str:
+        """Say all in one sentence."""
+        *first, last = (remedy.words for remedy in self.remedies)
+        takes = "takes about" if self.about else "takes"
+        comma = "" if self.about else ","
+        listed = f"{', '.join(first)}{comma} or {last}" if first else last
+        return f"For {self.goal} it {takes} {listed}."
 
 
 def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
@@ -38,43 +85,84 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, or radius = 2.372.
     """
+    found = wish(planned, ridge=ridge)
+    if found is not None:
+        return [str(found)]
     if planned.along_path:
-        return [_of_a_path(planned)]
+        return [_PATH if _path_shortfall(planned) is None else _NEARLY]
     if planned.centre_excess is not None:
         return [_CENTRE]
     wanted = _wanted(planned)
     if wanted is None or not 0 < planned.beta < math.inf:
         return []
-    told, beta = wanted
-    if not beta < _BEYOND * planned.beta:
+    if not wanted[1] < _BEYOND * planned.beta:
         return []
+    return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
+
+
+def wish(planned: Plan, *, ridge: bool = False) -> Wish | None:
+    """Find what the next better promise would take; None where none is better, or none is known.
+
+    Each remedy names a setting and its number; ``ridge`` is as for :func:`wishes`.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> found = wish(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20))
+    >>> found.goal, [(one.setting, one.value) for one in found.remedies[:3]]
+    ('80 %', [('epsilon', 7.211), ('n_draws', 7.0), ('n', 84300.0)])
+    """
+    if planned.along_path:
+        return _of_a_path(planned)
+    if planned.centre_excess is not None:
+        return None
+    wanted = _wanted(planned)
+    if wanted is None or not 0 < planned.beta < math.inf:
+        return None
+    told, beta = wanted
     law = PublicLaw.of(planned)
+    if not beta < _BEYOND * planned.beta:
+        return None
     if planned.by_bounded_range:
         ways = _by_range(planned, beta, law)
     elif law is not None:
         ways = _by_search(planned, beta, law)
     else:
-        return [f"For {told} it takes a β of {beta:,.0f}."]
+        return None
     if ridge and law is not None:
         ways += _by_ridge(planned, beta, law)
-    return [f"For {told} it takes {', '.join(ways[:-1])}, or {ways[-1]}."]
+    return Wish(told, tuple(ways))
 
 
-def _of_a_path(planned: Plan) -> str:
-    """Say what would make its promise less than the loss of a model of zeros, about.
+def _of_a_path(planned: Plan) -> Wish | None:
+    """Find what would make its promise less than the loss of a model of zeros, about.
 
     At ψ = 0 the promise is nearly RΔ√(kp)/μ, and Δ is proportional to 1/n.
     """
+    short = _path_shortfall(planned)
+    if short is None or planned.radius is None or not 1 < short < _BEYOND:
+        return None
+    cost = rounded_up(gdp_epsilon(planned.guarantee.mu * short, planned.delta))
+    ways = [Remedy(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
+    if short < _SMALLER:
+        ways.append(_radius(planned.radius / short))
+    return Wish("less than that", tuple(ways), about=True)
+
+
+def _path_shortfall(planned: Plan) -> float | None:
+    """How many times what it promises is the loss of a model of zeros; None where not known."""
     nothing, mu = planned.zero_loss, planned.guarantee.mu
     if planned.drawn_psi > 0 or nothing is None or planned.radius is None or mu is None:
-        return _PATH
-    short = planned.weighed_excess / nothing
-    if not 1 < short < _BEYOND:
-        return "More rows, a larger ε or a smaller radius lower it."
-    ways = [f"ε = {rounded_up(gdp_epsilon(mu * short, planned.delta))}"]
-    ways += [f"{math.ceil(planned.n * short):,} rows"]
-    ways += [f"radius = {rounded_down(planned.radius / short)}"] if short < _SMALLER else []
-    return f"For less than that it takes about {', '.join(ways[:-1])} or {ways[-1]}."
+        return None
+    return planned.weighed_excess / nothing
+
+
+def _rows(count: float) -> Remedy:
+    return Remedy(f"{math.ceil(count):,} rows", "n", float(math.ceil(count)))
+
+
+def _radius(radius: float) -> Remedy:
+    told = rounded_down(radius)
+    return Remedy(f"radius = {told}", "radius", float(told))
 
 
 def _wanted(planned: Plan) -> tuple[str, float] | None:
@@ -91,12 +179,12 @@ def _wanted(planned: Plan) -> tuple[str, float] | None:
     return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
 
 
-def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[str]:
+def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Remedy]:
     colder = beta / planned.beta
     eta = planned.eta * colder
     cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
     fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
-    ways = [*_costs(planned, cost, fewer), f"{math.ceil(planned.n * colder):,} rows"]
+    ways = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
     ways += _wider(planned, colder)
     if law is not None:
         ways += _smaller(
@@ -105,7 +193,7 @@ def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[str]:
     return ways
 
 
-def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
+def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
     def affords(changed: PublicLaw) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
         paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
@@ -115,7 +203,7 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
     cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
     ways = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
     rows = _least_factor(lambda k: affords(law.wider(k, "n")))
-    ways += [] if rows is None else [f"{math.ceil(law.n * rows):,} rows"]
+    ways += [] if rows is None else [_rows(law.n * rows)]
     width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
     if planned.law_psi == 0:  # whose price does not know of the set
         width = beta / planned.beta
@@ -123,7 +211,7 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
     return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 
 
-def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
+def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
     """Find a ridge, the round one of the least that do; the largest is tried first."""
     if planned.ledger or planned.delta == 0:
         return []
@@ -133,28 +221,33 @@ def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[str]:
         if ridge <= law.ridge or paid.epsilon(planned.delta) > planned.epsilon:
             break
         found = ridge
-    return [] if found is None else [f"ridge = {found:g} with exact draws"]
+    if found is None:
+        return []
+    return [Remedy(f"ridge = {found:g} with exact draws", "ridge", found)]
 
 
-def _costs(planned: Plan, cost: float, fewer: int) -> list[str]:
+def _costs(planned: Plan, cost: float, fewer: int) -> list[Remedy]:
     many = "as many draws" if planned.n_draws > 1 else "the draw"
-    ways = [f"ε = {rounded_up(cost)} for {many}"]
+    told = rounded_up(cost)
+    ways = [Remedy(f"ε = {told} for {many}", "epsilon", float(told))]
     if 0 < fewer < planned.n_draws:
-        ways.append(f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε")
+        words = f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε"
+        ways.append(Remedy(words, "n_draws", float(fewer)))
     return ways
 
 
-def _wider(planned: Plan, factor: float) -> list[str]:
+def _wider(planned: Plan, factor: float) -> list[Remedy]:
     """Say a threshold that does, unless the model of zeros would be within it."""
     psi = planned.psi * factor
     useful = 0 < psi < (planned.zero_loss or math.inf)
-    return [f"ψ = {rounded_up(psi)}"] if useful else []
+    told = rounded_up(psi)
+    return [Remedy(f"ψ = {told}", "psi", float(told))] if useful else []
 
 
-def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[str]:
+def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Remedy]:
     """Say a radius that does, unless it is so small that little is left to choose from."""
     factor = _least_factor(affords, _SMALLER)
-    return [] if factor is None else [f"radius = {rounded_down(law.radius / factor)}"]
+    return [] if factor is None else [_radius(law.radius / factor)]
 
 
 def _least_factor(affords: Callable[[float], bool], most: float = _MOST) -> float | None:

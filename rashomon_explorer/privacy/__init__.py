@@ -9,6 +9,7 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
+from rashomon_explorer.privacy.attack import best_attack
 from rashomon_explorer.privacy.composition import (
     affordable_repeated_eta,
     compose,
@@ -46,6 +47,7 @@ __all__ = [
     "affordable_repeated_eta",
     "approximate",
     "audit",
+    "best_attack",
     "bounded_range",
     "compose",
     "composition_report",

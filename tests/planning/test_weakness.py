@@ -12,7 +12,7 @@ from rashomon_explorer.planning import plan, plan_options, plan_path
 from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE, weakness
-from rashomon_explorer.planning.wishes import wishes
+from rashomon_explorer.planning.wishes import wish, wishes
 
 ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
 
@@ -111,6 +111,8 @@ def _numbers(planned, **settings):
             name, value = way.split("takes ")[-1].split(" = ")
             key = {"ε": "epsilon", "ψ": "psi"}.get(name.strip(), name.strip())
             found[key] = float(value.split()[0].replace(",", ""))
+    told = wish(planned, **settings)
+    assert {remedy.setting: remedy.value for remedy in told.remedies} == found
     return found
 
 
