@@ -137,7 +137,9 @@ class Explorer:
         self.model_panel = panels.ModelPanel(self.state)
         self.plan_panel = panels.PlanPanel(self.state)
         self.budget_panel = panels.BudgetGauge(self.state)
-        self.draw_panel = panels.DrawPanel(self.session, start=self.draw)
+        self.draw_panel = panels.DrawPanel(
+            self.session, start=self.draw, dials=self.model_panel.dials
+        )
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.selection_panel = panels.SelectionPanel(self.state)
         self.bar = panels.TopBar(self.session, self.numbers_panel.view)

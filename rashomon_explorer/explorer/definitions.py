@@ -113,6 +113,12 @@ DEFINITIONS: Mapping[str, Definition] = {
         "E[L(θ)] − min L ≤ this",
         "explorer.plan.excess_bound",
     ),
+    "what ε risks": Definition(
+        "how often somebody who knows every other record would find out that one person's is in "
+        "the table, if 5 % of those who are not may be taken for members; no attack does better",
+        "1 − f(5 %), with the trade-off f of the draw's guarantee",
+        "best_attack(explorer.plan.guarantee, 0.05)  # from rashomon_explorer.privacy",
+    ),
     "trade-off": Definition(
         "how well the best test can tell whether one record was in the table: of all who attack "
         "with so many false alarms, no one misses less",

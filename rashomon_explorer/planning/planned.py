@@ -150,8 +150,12 @@ class Plan(Shown):
         (2.0, 0.934)
         """
         total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
+        return total, self.promised_at(eta)
+
+    def promised_at(self, eta: float) -> float:
+        """Guaranteed hit rate of a draw of another bounded range."""
         promised = crowded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
-        return total, promised(self.p, eta / self.oscillation, self.psi)
+        return promised(self.p, eta / self.oscillation, self.psi)
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"

@@ -23,6 +23,7 @@ from rashomon_explorer.plots.importance_pair import plot_importance_pair
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import plot_people
+from rashomon_explorer.plots.prices import plot_prices, promise_curves
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
@@ -58,6 +59,7 @@ __all__ = [
     "plot_noise_against_price",
     "plot_people",
     "plot_plan",
+    "plot_prices",
     "plot_profile",
     "plot_promise",
     "plot_ranges",
@@ -65,6 +67,7 @@ __all__ = [
     "plot_released_coefficients",
     "plot_released_spread",
     "plot_width_or_noise",
+    "promise_curves",
     "promises",
     "promises_table",
 ]

@@ -68,28 +68,12 @@ def plot_coefficients(
     chosen = chosen_of(kept, highlight)
     remarks = [_told(inside, hidden=inside_only), note, faded_words(chosen)]
     figure = _cloud(models, first, second, remarks)
-    top = max(float(excess.max(initial=0.0)), float(models.psi))
-    figure.add_trace(_dots(models, kept, first, second, chosen))
-    figure.data[0].marker.update(
-        color=excess[kept],
-        colorscale=LOSS_SCALE,
-        cmin=0,
-        cmax=top,
-        colorbar={
-            "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
-            "thickness": 12,
-            "len": 0.9,
-            "outlinewidth": 0,
-            "tickformat": "~g",
-            "nticks": 5,
-        },
-    )
-    figure.data[0].update(
-        text=[number(float(value)) for value in excess[kept]],
-        hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
-        "<extra></extra>",
-    )
-    figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
+    if len(kept) or not inside_only:
+        figure.add_trace(_dots(models, kept, first, second, chosen))
+        _colour(figure.data[0], excess[kept], max(float(excess.max(initial=0.0)), models.psi))
+        figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
+    else:
+        _say_nobody(figure, models)
     best = models.best
     figure.add_scatter(
         x=[best[first]],
@@ -202,6 +186,42 @@ def _inside(models: RashomonSet) -> Mask:
     if models.n_draws and math.isnan(models.least):
         return np.ones(models.n_draws, dtype=bool)
     return np.asarray(models.losses <= models.least + models.psi)
+
+
+def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> None:
+    """Colour dots by excess loss."""
+    dots.marker.update(
+        color=excess,
+        colorscale=LOSS_SCALE,
+        cmin=0,
+        cmax=top,
+        colorbar={
+            "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
+            "thickness": 12,
+            "len": 0.9,
+            "outlinewidth": 0,
+            "tickformat": "~g",
+            "nticks": 5,
+        },
+    )
+    dots.update(
+        text=[number(float(value)) for value in excess],
+        hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
+        "<extra></extra>",
+    )
+
+
+def _say_nobody(figure: go.Figure, models: RashomonSet) -> None:
+    figure.add_annotation(
+        text=f"None of {plural(models.n_draws, 'draw')} lies inside ψ = {number(models.psi)}.<br>"
+        "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
+        x=0.5,
+        y=0.9,
+        xref="paper",
+        yref="paper",
+        showarrow=False,
+        font={"size": 12.5},
+    )
 
 
 def _told(inside: Mask, *, hidden: bool) -> str:

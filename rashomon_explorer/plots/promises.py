@@ -23,6 +23,7 @@ GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
 
 _MISSING = float("nan")
 _NO_RIDGE = "needs ridge > 0"
+_PAPERS = ", the paper's"
 _BOUND = {"≥": at_least, "≤": at_most}
 
 
@@ -56,6 +57,11 @@ class Promise:
     measured: float = _MISSING
     is_share: bool = False
     missing: str = ""
+
+    @property
+    def of_a_paper(self) -> bool:
+        """Whether a stronger bound of the same stands beside it."""
+        return self.name.endswith(_PAPERS)
 
     @property
     def promised(self) -> str:

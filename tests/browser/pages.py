@@ -173,7 +173,13 @@ class Page:
         self.button("Use this table").click()
 
     def draw(self) -> None:
+        """Press Draw, and yes where the page asks whether so little is worth the price."""
+        before = self.status
         self.button("Draw ").click()
+        done = "a draw, a question or a refusal"
+        self.wait(lambda: self.shown(".rx-ask") or self.status != before or self.alert, done)
+        for answer in self.shown(".rx-ask button")[:1]:
+            answer.click()
 
     def drawn(self) -> str:
         self.wait(lambda: self.status.startswith("Drew"), "the draw to end")

@@ -13,6 +13,7 @@ from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left
+from tests.explorer.pressing import press_draw
 
 
 def _evaluate(lines, explorer):
@@ -107,7 +108,7 @@ def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
         explorer.state.psi = 0.6
-        explorer.draw_panel.draw.click()
+        press_draw(explorer.draw_panel)
         assert explorer.state.busy
         await explorer.settled()
         assert explorer.state.phase == "done"

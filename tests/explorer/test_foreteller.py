@@ -9,6 +9,7 @@ import pytest
 from rashomon_explorer.exceptions import BudgetExceededError, SamplerError
 from rashomon_explorer.explorer import Explorer, foreteller
 from rashomon_explorer.samplers import preflight
+from tests.explorer.pressing import press_draw
 
 _BEATS = 5
 
@@ -55,7 +56,7 @@ def test_the_page_goes_on_while_draws_are_foretold(tmp_path, cancer, monkeypatch
         explorer = _wide(cancer, tmp_path)
         panel = explorer.draw_panel
         with trial.heartbeat():
-            panel.draw.click()
+            press_draw(panel)
             assert explorer.state.phase == "foretelling" and explorer.state.busy
             assert panel.draw.disabled and not panel.stop.disabled
             assert "Nothing is charged yet" in panel.status.html
@@ -90,11 +91,11 @@ def test_stop_ends_the_waiting_at_once_and_charges_nothing(tmp_path, cancer, mon
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         panel = explorer.draw_panel
-        panel.draw.click()
+        press_draw(panel)
         panel.stop.click()
         assert not explorer.state.busy and not panel.draw.disabled
         assert "Stopped before anything was charged" in panel.status.html
-        panel.draw.click()  # goes on with the trial that is under way
+        press_draw(panel)  # goes on with the trial that is under way
         assert explorer.state.phase == "foretelling" and trial.heard == []
         panel.stop.click()
         trial.page_went_on.set()

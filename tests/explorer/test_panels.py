@@ -12,6 +12,7 @@ from rashomon_explorer.explorer.panels.model import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.planning import options_of
+from tests.explorer.pressing import press_draw
 
 
 def test_choosing_data_by_clicking(explorer):
@@ -241,7 +242,7 @@ def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
         "rashomon_explorer.explorer.foreteller.foretold", lambda planned: "No draw would come."
     )
     explorer = Explorer(data=cancer, home=tmp_path)
-    explorer.draw_panel.draw.click()
+    press_draw(explorer.draw_panel)
     assert "No draw would come. Nothing was charged." in explorer.state.alert.reason
     assert explorer.ledger is None
     explorer.draw()

@@ -21,6 +21,8 @@ from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import traits_of
 
+_GTU = GTU.removeprefix("GTU: ")
+
 
 class BoundsCard(FigureCard):
     """Each promise with its theorem; before a draw and in the release without the draws.
@@ -114,11 +116,22 @@ def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
         head += (
             '<th scope="col">measured<br><span class="rx-amber">curator: not private</span></th>'
         )
+    own = [row for row in rows if not row.of_a_paper]
+    papers = [row for row in rows if row.of_a_paper]
+    first = sorted(own, key=lambda row: bool(row.missing))
+    caption = "Bounds of exact draws, known before a row is read; the strongest first"
+    folded = (
+        f"<details><summary>Weaker bounds of the same, as the papers print them ({len(papers)})"
+        f"</summary>{_table(papers, head, 'GTU is short for ' + _GTU, measured=measured)}</details>"
+    )
+    return _table(first, head, caption, measured=measured) + folded * bool(papers)
+
+
+def _table(rows: Sequence[Promise], head: str, caption: str, *, measured: bool) -> str:
     body = "".join(_row(row, measured=measured) for row in rows)
     return (
-        '<table class="rx-promise-table"><caption>Bounds of exact draws, known before a row is '
-        f'read</caption><thead><tr><th scope="col">what</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f'<table class="rx-promise-table"><caption>{escape(caption)}</caption>'
+        f'<thead><tr><th scope="col">what</th>{head}</tr></thead><tbody>{body}</tbody></table>'
     )
 
 

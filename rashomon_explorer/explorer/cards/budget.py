@@ -1,38 +1,55 @@
 """Cards that cost nothing to look at: the price of a hit rate, and what was spent."""
 
 from functools import partial
+from typing import Any
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
-    NOT_EXACT,
     FigureCard,
     Recipe,
     empty,
 )
-from rashomon_explorer.plots import budget_bar, plot_plan
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.plots import budget_bar, plot_prices
 from rashomon_explorer.plots.budget import HEIGHT
-from rashomon_explorer.plots.tables import charges_table, plan_table
+from rashomon_explorer.plots.tables import charges_table, prices_table
+from rashomon_explorer.plots.text import number
 
 
 class PlanCard(FigureCard):
-    """The hit rate a price guarantees."""
+    """What every price and number of draws promises; a click on a point plans it."""
 
     name = "plan"
-    title = "Guaranteed hit rate against the price"
-    label = "Curve of the guaranteed hit rate over the total price epsilon"
+    title = "What every price promises"
+    label = "Curves of what is promised over the total price epsilon, one a number of draws"
     needs = ("plan", "data")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.view.observe(guarded(self.state, "Planning it", self._clicked), "clicked")
+
+    def _clicked(self, change: dict[str, Any]) -> None:
+        """Set price and draws to those of a point of a curve."""
+        point, state = change["new"], self.state
+        draws = self.view.figure.get("layout", {}).get("meta", {}).get("draws", [])
+        curve, epsilon = point.get("trace", -1), point.get("x")
+        if state.busy or not 0 <= curve < len(draws) or not isinstance(epsilon, int | float):
+            return
+        with state.hold_trait_notifications():
+            state.epsilon = float(number(epsilon, rounding="up").replace(",", ""))
+            if draws[curve] != state.asked_draws:
+                state.n_draws = draws[curve]
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""
         plan = self.state.plan
         if plan is None:
             return empty(self.title, NO_DATA, HEIGHT)
-        if not plan.of_exact_draws:
-            return empty(self.title, NOT_EXACT, HEIGHT)
         return Recipe(
-            partial(plot_plan, plan),
-            partial(plan_table, plan),
-            ("from rashomon_explorer.plots import plot_plan", "plot_plan(explorer.plan)"),
+            partial(plot_prices, plan),
+            partial(prices_table, plan),
+            ("from rashomon_explorer.plots import plot_prices", "plot_prices(explorer.plan)"),
         )
 
 

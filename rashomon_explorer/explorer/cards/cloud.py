@@ -78,6 +78,7 @@ class CloudCard(FigureCard):
                     f"plot_released_coefficients(explorer.rashomon_set.release(), {x!r}, {y!r})",
                 ),
             )
+        only = ", inside_only=True" if state.inside_only else ""
         return Recipe(
             partial(
                 plot_coefficients,
@@ -90,6 +91,6 @@ class CloudCard(FigureCard):
             partial(coefficients_table, models),
             (
                 "from rashomon_explorer.plots import plot_coefficients",
-                f"plot_coefficients(explorer.rashomon_set, {x!r}, {y!r})",
+                f"plot_coefficients(explorer.rashomon_set, {x!r}, {y!r}{only})",
             ),
         )

@@ -1,16 +1,18 @@
 """Draw: the one button that spends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 
 import ipywidgets
 
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.question import Question
+from rashomon_explorer.explorer.panels.remedies import Remedies
 from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING
-from rashomon_explorer.explorer.widgets import LiveText
+from rashomon_explorer.explorer.widgets import Dial, LiveText
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import plural, promised_hits
 
@@ -27,11 +29,17 @@ class DrawPanel:
         What the buttons act on.
     start : callable, optional
         What Draw does; ``session.draw`` by default. Its owner brings the draws on screen.
+    dials : mapping of str to Dial, optional
+        Sliders by setting, which the remedies set.
 
     Attributes
     ----------
     draw, stop : ipywidgets.Button
         Enabled when they can do something.
+    remedies : Remedies
+        What a better promise would take, a button each.
+    question : Question
+        Asked before a draw that may buy nothing.
     progress : ipywidgets.HTML
         Share of the draws made.
     status : LiveText
@@ -40,7 +48,12 @@ class DrawPanel:
         The panel.
     """
 
-    def __init__(self, session: Session, start: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        start: Callable[[], object] | None = None,
+        dials: Mapping[str, Dial] | None = None,
+    ) -> None:
         begin = start or session.draw
         self.state = session.state
         self.draw = ipywidgets.Button(description="Draw", button_style="primary", disabled=True)
@@ -54,7 +67,9 @@ class DrawPanel:
         hide_when_empty(self.progress)
         self.status = LiveText(role="status", kind="rx-status")
         self._code = CodeToggle(self.lines, "Draw")
-        self.draw.on_click(guarded(self.state, "Drawing", lambda _: begin()))
+        self.remedies = Remedies(self.state, dials or {})
+        self.question = Question("Draw all the same", guarded(self.state, "Drawing", begin))
+        self.draw.on_click(guarded(self.state, "Drawing", lambda _: self._asked(begin)))
         self.stop.on_click(guarded(self.state, "Stopping", lambda _: session.stop()))
         self.state.observe(
             lambda _: self.refresh(), ["phase", "plan", "no_plan", "data", "n_drawn", "account"]
@@ -63,7 +78,17 @@ class DrawPanel:
         buttons = ipywidgets.HBox([self.draw, self.stop])
         buttons.add_class("rx-buttons")
         self.widget = card(
-            "", "Draw", [self.price, buttons, self.progress, self.status], self._code
+            "",
+            "Draw",
+            [
+                self.price,
+                self.remedies.widget,
+                buttons,
+                self.question.widget,
+                self.progress,
+                self.status,
+            ],
+            self._code,
         )
         self.widget.add_class("rx-draw-card")
         self.refresh()
@@ -80,6 +105,7 @@ class DrawPanel:
     def refresh(self) -> None:
         """Match buttons, price and progress to the state."""
         state = self.state
+        self.question.close()
         offer = NextDraw.of(state)
         over = offer is not None and not offer.affordable
         self.draw.disabled = state.data is None or state.busy or over or bool(state.no_plan)
@@ -93,6 +119,19 @@ class DrawPanel:
         )
         self.price.value = self._price()
         self.progress.value = self._bar()
+
+    def _asked(self, begin: Callable[[], object]) -> None:
+        """Draw, or ask once where the price may buy nothing."""
+        offer = NextDraw.of(self.state)
+        if offer is None or not offer.doubt or not offer.affordable or self.question.open:
+            self.question.close()
+            begin()
+            return
+        others = " Or press what would change that, above." if self.remedies.buttons else ""
+        self.question.ask(
+            f"Spend {offer.price} for draws of which so little is promised? It cannot be taken "
+            f"back.{others}"
+        )
 
     def _price(self) -> str:
         state = self.state
@@ -117,7 +156,7 @@ class DrawPanel:
         if offer.doubt:
             return (
                 f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b> and may buy '
-                f"nothing: {escape(offer.doubt)}. The plan says what would change that.</p>"
+                f"nothing: {escape(offer.doubt)}.</p>"
             )
         if not has_hit_rate(state.plan):
             return f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>.</p>'

@@ -7,6 +7,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.risk import risk_fact
 from rashomon_explorer.explorer.panels.ways import OtherWays
 from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
@@ -86,6 +87,7 @@ class PlanPanel:
                 kind="rx-lead",
             ),
             *self._price(),
+            risk_fact(self.state),
             *_law(plan),
             *self._after(),
         ]

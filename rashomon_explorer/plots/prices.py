@@ -1,0 +1,176 @@
+"""What is promised against its price, a curve for each number of draws; no row is read."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.planning import MECHANISMS, Plan, Request
+from rashomon_explorer.planning.pricing import price as priced
+from rashomon_explorer.planning.public_law import PublicLaw
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import at_least, at_most, plural, price
+from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
+from rashomon_explorer.samplers import traits_of
+
+DRAWS = (1, 5, 20, 100)
+_LEAST, _MOST = 0.05, 100.0
+_ETAS = tuple(np.geomspace(1e-3, _MOST, 41).tolist())  # bounded ranges of a draw
+_PLANNED = 9  # prices that are planned one by one, where no closed form is known
+_DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
+
+
+def promise_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+    """Price and promise of a plan with other prices and other numbers of draws.
+
+    Parameters
+    ----------
+    planned : Plan
+        Whose way of drawing, rows, radius and ψ are kept.
+    draws : sequence of int
+        Numbers of draws; the plan's own is one of them in any case.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a price and number of draws: ``n_draws``, ``epsilon`` (total), and ``promise``: the
+        guaranteed hit rate, or the expected excess loss at most where no hit rate is promised.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
+    >>> curves = promise_curves(bought, (1, 20))
+    >>> cheap = curves[curves.epsilon < 4.01]
+    >>> cheap.groupby("n_draws").promise.max().round(2).to_dict()
+    {1: 0.96, 20: 0.35}
+    """
+    counts = sorted({*draws, planned.n_draws})
+    law = planned.of_exact_draws and planned.centre_excess is None
+    made = _closed if law else _one_by_one
+    return pd.concat([made(planned, count) for count in counts], ignore_index=True)
+
+
+def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
+    """Plot promises against prices, a curve for each number of draws.
+
+    Parameters
+    ----------
+    planned : Plan
+        The large dot.
+    draws : sequence of int
+        Numbers of draws.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One trace a number of draws, in rising order, then the plan.
+    """
+    table = promise_curves(planned, draws)
+    figure = new_figure(_finding(planned), _told(planned))
+    counts = table["n_draws"].unique().tolist()
+    for place, count in enumerate(counts):
+        curve = table[table["n_draws"] == count]
+        own = count == planned.n_draws
+        figure.add_scatter(
+            x=curve["epsilon"].to_numpy(),
+            y=curve["promise"].to_numpy(),
+            mode="lines+markers",
+            name=plural(count, "draw"),
+            line={"color": BLUE, "width": 3 if own else 1.5, "dash": _DASHES[place % len(_DASHES)]},
+            marker={"size": 6 if own else 4, "color": BLUE},
+            opacity=1.0 if own else 0.6,
+            hovertext=[_bought(planned, row) for row in curve.itertuples()],
+            hovertemplate="%{hovertext}<br>click to plan it<extra></extra>",
+        )
+    figure.add_scatter(
+        x=[planned.epsilon],
+        y=[_promise(planned)],
+        mode="markers",
+        name="this plan",
+        marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
+        hovertemplate=f"this plan: {_finding(planned)}<extra></extra>",
+    )
+    figure.update_layout(
+        xaxis={
+            "type": "log",
+            "title": "total price ε of all draws",
+            "range": [np.log10(_LEAST), np.log10(_MOST)],
+            "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
+        },
+        yaxis=_axis(planned),
+        meta={"view": "plan", "draws": counts},
+        uirevision=f"{planned.sampler}",
+    )
+    return figure
+
+
+def _closed(planned: Plan, count: int) -> pd.DataFrame:
+    """Prices of a law in closed form, by bounded range."""
+    prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
+    kept = (prices >= _LEAST) & (prices <= _MOST)
+    rates = [planned.promised_at(eta) for eta in np.asarray(_ETAS)[kept]]
+    return _frame(count, prices[kept], rates)
+
+
+@lru_cache(maxsize=2048)  # the same whatever the rows, so that a slider that moves waits for none
+def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
+    return priced(eta, count, ledger=ledger).epsilon(delta)
+
+
+def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
+    law = PublicLaw.of(planned)
+    way = MECHANISMS.get(traits_of(planned.sampler).mechanism) if planned.sampler else None
+    if law is None or way is None:
+        return _frame(count, [], [])
+    asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
+    prices, promises = np.geomspace(_LEAST, _MOST, _PLANNED), []
+    with said_elsewhere():
+        for epsilon in prices:
+            request = Request(**{**vars(law), **asked, "epsilon": float(epsilon), "n_draws": count})
+            promises.append(_promise(way.plan(request)))
+    return _frame(count, prices, promises)
+
+
+def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:
+    columns = {"n_draws": count, "epsilon": np.asarray(prices), "promise": np.asarray(promises)}
+    return pd.DataFrame(columns).astype({"epsilon": float, "promise": float})
+
+
+def _promise(planned: Plan) -> float:
+    return planned.hit_rate_bound if has_hit_rate(planned) else planned.weighed_excess
+
+
+def _worded(planned: Plan, promise: float) -> str:
+    return at_least(promise) if has_hit_rate(planned) else at_most(promise)
+
+
+def _finding(planned: Plan) -> str:
+    bought = f"{price(planned.epsilon)} buys {plural(planned.n_draws, 'draw')}"
+    if has_hit_rate(planned):
+        return f"{bought}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
+    return f"{bought}, of excess loss {_worded(planned, planned.weighed_excess)} on average"
+
+
+def _told(planned: Plan) -> str:
+    told = "click a point to plan it · no row is read"
+    if planned.of_exact_draws and not planned.by_bounded_range:
+        told += f" · paid by “{planned.certificate}”, the curves by bounded range alone"
+    return told
+
+
+def _bought(planned: Plan, row: Any) -> str:
+    return (
+        f"{price(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {_worded(planned, row.promise)}"
+    )
+
+
+def _axis(planned: Plan) -> dict[str, object]:
+    if has_hit_rate(planned):
+        return {"range": [0, 1.04], "tickformat": ".0%", "title": "promised within ψ", "nticks": 5}
+    return {"type": "log", "title": "excess loss at most", "nticks": 5}

@@ -1,0 +1,106 @@
+"""The view Plan: what a price promises and risks, and buttons for what would change it."""
+
+import pytest
+
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.definitions import DEFINITIONS
+from rashomon_explorer.privacy import best_attack
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    return Explorer(home=tmp_path_factory.mktemp("home"))  # lending: 50,000 rows
+
+
+@pytest.fixture
+def page(planned):
+    before = planned.state.settings()
+    yield planned
+    for name, value in before.items():
+        setattr(planned.state, name, value)
+    assert planned.state.alert is None and planned.ledger is None
+
+
+def _remedies(page):
+    return {button.description: button for button in page.draw_panel.remedies.buttons}
+
+
+def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
+    assert page.plan.hit_rate_bound < 0.8
+    assert "For 80 % it takes:" in page.draw_panel.remedies.words
+    assert "rows" in page.draw_panel.remedies.words  # no slider makes rows
+    for words in list(_remedies(page)):
+        before = page.state.settings()
+        _remedies(page)[words].click()
+        changed = {n for n, value in page.state.settings().items() if value != before[n]}
+        assert len(changed) == 1, words
+        assert page.plan.hit_rate_bound >= 0.8 * (1 - 1e-3), words
+        for name in changed:
+            setattr(page.state, name, before[name])
+
+
+def test_a_number_that_no_slider_reaches_has_no_button(page):
+    page.state.epsilon = 0.5
+    offered = page.draw_panel.remedies
+    assert all(button.description != "ε = 0.5" for button in offered.buttons)
+    page.state.psi, page.state.n_draws, page.state.sampler = 0.001, 500, "exact"
+    assert not any(button.description.startswith("ε") for button in offered.buttons)
+    assert "ε = " in offered.words
+
+
+def test_what_epsilon_risks_is_told_and_true(page):
+    most = best_attack(page.plan.guarantee, 0.05)
+    assert 0.05 < most < 0.5
+    told = page.plan_panel.facts.value
+    assert "What ε risks" in told and "the best attacker who accepts 5% false alarms" in told
+    shown = float(told.split("finds a member at most ")[1].split("%")[0]) / 100
+    assert most <= shown < most + 0.01
+    line = DEFINITIONS["what ε risks"].line
+    assert eval(line, {"explorer": page, "best_attack": best_attack}) == most
+
+
+def test_a_point_of_a_curve_sets_price_and_draws(page):
+    card = page.cards["plan"]
+    card.redraw()
+    draws = card.view.figure["layout"]["meta"]["draws"]
+    assert draws == [1, 5, 20, 100]
+    card.view.clicked = {"trace": 1, "point": 3, "x": 2.3456, "y": 0.5, "at": 1}
+    assert page.state.n_draws == 5 and page.state.epsilon == 2.35
+    assert "ε = 2.35 buys 5 draws" in card.view.figure["layout"]["title"]["text"]
+    card.view.clicked = {"trace": len(draws), "point": 0, "x": 9.0, "y": 0.5, "at": 2}
+    assert page.state.epsilon == 2.35  # the plan's own dot
+
+
+def test_the_papers_bounds_are_folded_away_below_the_stronger(page):
+    card = page.cards["promise"]
+    card.redraw()
+    first, folded = card.facts.value.split("<details>")
+    assert "Draws within ψ<" in first and "the paper" not in first
+    assert "GTU Theorem D.6" in folded
+
+
+def test_one_private_model_has_its_curve_too(page):
+    page.state.sampler = "langevin_clipped"
+    page.cards["plan"].redraw()
+    figure = page.cards["plan"].view.figure
+    assert "of excess loss ≤" in figure["layout"]["title"]["text"]
+    assert len(figure["data"]) > 3
+
+
+def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
+    drawn = []
+    panel = page.draw_panel
+    monkeypatch.setattr(panel.question, "_go_on", lambda: drawn.append("asked"))
+    page.state.epsilon, page.state.sampler = 0.5, "exact"
+    assert panel.draw.button_style == ""
+    panel.draw.click()
+    assert panel.question.open and not drawn and page.state.phase == "planning"
+    assert "It cannot be taken back" in panel.question.said.html
+    panel.question.no.click()
+    assert not panel.question.open
+    panel.draw.click()
+    page.state.epsilon = 0.6  # other settings are another question
+    assert not panel.question.open
+    panel.draw.click()
+    panel.question.yes.click()
+    assert drawn == ["asked"] and not panel.question.open
