@@ -42,6 +42,8 @@ def check_positive(**values: float) -> None:
     >>> check_positive(radius=1.0)
     """
     for name, value in values.items():
+        if type(value) is float and 0 < value < math.inf:
+            continue  # as nearly always, and faster
         if not (_is_number(value) and is_finite(value) and value > 0):
             raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
 
@@ -54,6 +56,8 @@ def check_nonnegative(**values: float) -> None:
     >>> check_nonnegative(psi=0.0)
     """
     for name, value in values.items():
+        if type(value) is float and 0 <= value < math.inf:
+            continue
         if not (_is_number(value) and is_finite(value) and value >= 0):
             raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")
 
@@ -67,7 +71,7 @@ def check_nonnegative_or_infinite(**values: float) -> None:
     """
     for name, value in values.items():
         if type(value) is float and value >= 0:
-            continue  # as nearly always, and faster
+            continue
         if not _is_number(value):
             raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
         if not (value >= 0 and (value == math.inf or is_finite(value))):
@@ -137,4 +141,4 @@ def check_strong_convexity(m: float, theorem: str) -> None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammainccinv
@@ -116,12 +117,11 @@ def by_gradients(constants: Constants, radius: float, mu: float, zero_loss: floa
     >>> centre.n_steps, round(centre.excess, 4)
     (157, 0.0066)
     """
-    moved, step = data_slope(constants, Ball(radius)), 1 / constants.M
+    moved, step = data_slope(constants, _ball(radius)), 1 / constants.M
     start = _furthest_start(constants, radius, zero_loss)
-    steps = np.arange(1, _MOST_STEPS + 1)
     shrink = 1 - step * constants.m
-    weights = np.cumsum(_weights(shrink, _MOST_STEPS))
-    noise = moved * np.sqrt(steps) / mu
+    roots, weights = _walked(shrink)
+    noise = moved * roots / mu
     bounds = start**2 / (2 * step * weights) + step * constants.p * noise**2
     enough = int(np.argmax(bounds <= _WORTHWHILE * bounds.min()))
     n_steps, sigma = enough + 1, float(noise[enough])
@@ -160,7 +160,7 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
     (157, 0.0132, 0.0222)
     """
     moved, start = (
-        data_slope(constants, Ball(radius)),
+        data_slope(constants, _ball(radius)),
         _furthest_start(constants, radius, zero_loss),
     )
     bought = 2 * mu**2 / moved**2  # β²T
@@ -201,8 +201,8 @@ def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) 
     >>> round(by_output(Constants.of("logistic", **rows), 4.0, 0.17, 0.7).excess, 5)
     0.0003
     """
-    off = solver_distance(constants, Ball(radius))
-    sigma = (data_slope(constants, Ball(radius)) / constants.m + 2 * off) / mu
+    off = solver_distance(constants, _ball(radius))
+    sigma = (data_slope(constants, _ball(radius)) / constants.m + 2 * off) / mu
     square = constants.p * sigma**2 + off**2
     inside = surely_inside(constants, radius, zero_loss)
     slope = 0.0 if inside else min(constants.L, zero_loss / radius)
@@ -307,6 +307,16 @@ def _furthest_start(constants: Constants, radius: float, zero_loss: float) -> fl
     return min(radius, math.sqrt(2 * zero_loss / constants.m))
 
 
+_ball = lru_cache(maxsize=64)(Ball)  # each of a thousand prices that are compared asks for it
+
+
+@lru_cache(maxsize=64)  # of one ball, whatever the price
+def _walked(shrink: float) -> tuple[FloatArray, FloatArray]:
+    """√N and W = Σ_j≤N c^{−j} for every number of steps N."""
+    steps = np.arange(1, _MOST_STEPS + 1)
+    return np.sqrt(steps), np.cumsum(_weights(shrink, _MOST_STEPS))
+
+
 def _weights(shrink: float, n_steps: int) -> FloatArray:
     """c^{−j} for j = 1, …, N, or all 0 but for rounding where they would overflow."""
     with np.errstate(over="ignore"):
@@ -314,6 +324,7 @@ def _weights(shrink: float, n_steps: int) -> FloatArray:
     return np.minimum(weights, 1e200)
 
 
+@lru_cache(maxsize=1024)
 def _carried(shrink: float, n_steps: int) -> float:
     """Norm of what each step's noise does to the average: Σ_j≥k w_j c^{j−k}/W, over k."""
     weights = _weights(shrink, n_steps)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,20 +65,9 @@ class RepeatedBoundedRange(TradeOff):
         """Least ε ≥ 0 with δ(ε) ≤ ``delta``, from above; kη at ``delta`` = 0."""
         check_delta(delta)
         top = self.count * self.eta
-        if delta == 0 or not math.isfinite(top) or self._largest(0.0) <= delta:
-            return top if delta == 0 or not math.isfinite(top) else 0.0
-        top = min(top, zcdp_epsilon(self.rho_of_draws, delta))
-
-        def excess(epsilon: float) -> float:
-            return math.log(max(self._largest(epsilon), 1e-320) / delta)
-
-        if excess(top) >= 0:  # the two sums are as good, up to rounding
+        if delta == 0 or not math.isfinite(top):
             return top
-        root = brentq(excess, 0.0, top, xtol=1e-15 * top, rtol=1e-13)
-        hair = 1e-13  # of ε: what the root may be off by, doubled until δ fits
-        while self._largest(root) > delta:
-            root, hair = root * (1 + hair), 2 * hair
-        return min(float(root), top)
+        return _least(self, float(delta))
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """f(α), from below."""
@@ -128,6 +118,25 @@ class RepeatedBoundedRange(TradeOff):
             return inner
         blocks = [np.arange(edges[block], edges[block + 1]) for block in kept]
         return np.concatenate(blocks)
+
+
+@lru_cache(maxsize=256)  # plans, their labels and a ledger ask for the same ones
+def _least(curve: RepeatedBoundedRange, delta: float) -> float:
+    """Root of δ(ε) = ``delta`` > 0, from above."""
+    if curve._largest(0.0) <= delta:
+        return 0.0
+    top = min(curve.count * curve.eta, zcdp_epsilon(curve.rho_of_draws, delta))
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(curve._largest(epsilon), 1e-320) / delta)
+
+    if excess(top) >= 0:  # the two sums are as good, up to rounding
+        return top
+    root = brentq(excess, 0.0, top, xtol=1e-15 * top, rtol=1e-13)
+    hair = 1e-13  # of ε: what the root may be off by, doubled until δ fits
+    while curve._largest(root) > delta:
+        root, hair = root * (1 + hair), 2 * hair
+    return min(float(root), top)
 
 
 def _power(
