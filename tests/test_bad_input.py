@@ -18,6 +18,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 
 Estimator = RashomonClassifier | RashomonRegressor
 
@@ -74,8 +75,12 @@ def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: Float
     assert models.hit_rate == np.mean(models.losses <= problem.minimum.value + models.psi)
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("kind", KINDS)
+@crossed(
+    {
+        "table": TABLES,
+        "kind": KINDS,
+    }
+)
 def test_odd_tables_simply_work(kind: str, table: str) -> None:
     rows = TABLES[table]
     y = targets_for(kind, len(rows))
@@ -98,23 +103,24 @@ def test_a_single_row_is_a_table(kind: str) -> None:
     assert 0 <= model.rashomon_set_.hit_rate <= 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"psi": 0.0},
-        {"psi": 1e-300},
-        {"psi": 1e300},
-        {"epsilon": 1e8},
-        {"epsilon": 1e-2},
-        {"radius": 1e-6},
-        {"radius": 1e12},
-        {"row_norm": 1e-300},
-        {"row_norm": 1e12},
-        {"ridge": 1e6},
-        {"delta": 0.0},
-        {"delta": 1e-300},
-    ],
+@crossed(
+    {
+        "kind": KINDS,
+        "setting": [
+            {"psi": 0.0},
+            {"psi": 1e-300},
+            {"psi": 1e300},
+            {"epsilon": 1e8},
+            {"epsilon": 1e-2},
+            {"radius": 1e-6},
+            {"radius": 1e12},
+            {"row_norm": 1e-300},
+            {"row_norm": 1e12},
+            {"ridge": 1e6},
+            {"delta": 0.0},
+            {"delta": 1e-300},
+        ],
+    }
 )
 def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> None:
     y = targets_for(kind, 60)
@@ -317,8 +323,12 @@ def test_a_target_needs_a_law(beta: float, psi: float, message: str) -> None:
         GibbsTarget(Problem(X, SIGNS), beta, psi)
 
 
-@pytest.mark.parametrize("sampler", [ExactSampler(), HitAndRunSampler(), MalaSampler()])
-@pytest.mark.parametrize(("beta", "psi"), [(1e-6, 0.1), (1e6, 0.1), (20.0, 0.0), (20.0, 100.0)])
+@crossed(
+    {
+        "sampler": [ExactSampler(), HitAndRunSampler(), MalaSampler()],
+        "beta, psi": [(1e-6, 0.1), (1e6, 0.1), (20.0, 0.0), (20.0, 100.0)],
+    }
+)
 def test_a_sampler_stays_in_the_ball_at_every_temperature(
     sampler: Sampler, beta: float, psi: float
 ) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,13 +61,19 @@ def _room(module: str) -> str:
     return words[1] if len(words) > 1 else "__init__"
 
 
+@cache  # three tests look at every file
+def _imports(source: str) -> list[ast.Import | ast.ImportFrom]:
+    nodes = ast.walk(ast.parse(source))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def _imported_modules(source: str, package: str) -> list[str]:
     """Modules of this package that `source`, a module of `package`, imports anywhere."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _imports(source):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module or ""
             if node.level:
                 parents = package.split(".")
@@ -87,10 +94,10 @@ def _imported_files(source: str, package: str, files: Collection[str]) -> set[st
     ``__init__`` if not; what is for type checkers alone counts too.
     """
     found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _imports(source):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             parents = package.split(".")
             near = parents[: len(parents) + 1 - node.level] if node.level else []
             base = ".".join([*near, *([node.module] if node.module else [])])

@@ -12,6 +12,7 @@ from rashomon_explorer.losses import LOSSES, get_loss
 from rashomon_explorer.minimum import Objective, minimise
 from rashomon_explorer.minimum.kinked import certify
 from rashomon_explorer.problem import Problem
+from tests.crossing import crossed
 
 RADIUS = 1.5
 DOMAINS = ["ball", "box", "l1_ball", "simplex", "intersection"]
@@ -74,9 +75,13 @@ def by_slsqp(problem):
     return found.fun
 
 
-@pytest.mark.parametrize("loss", sorted(set(LOSSES) - set(KINKED)))
-@pytest.mark.parametrize("domain", [name for name in DOMAINS if name != "l1_ball"])
-@pytest.mark.parametrize("ridge", [0.0, 0.05])
+@crossed(
+    {
+        "loss": sorted(set(LOSSES) - set(KINKED)),
+        "domain": [name for name in DOMAINS if name != "l1_ball"],
+        "ridge": [0.0, 0.05],
+    }
+)
 def test_smooth_minima_agree_with_a_general_solver(loss, domain, ridge):
     problem = make_problem(loss, domain, ridge=ridge)
     assert problem.minimum.value == pytest.approx(by_slsqp(problem), abs=1e-7)
@@ -110,9 +115,13 @@ def by_linear_programme(problem):
     return found.fun
 
 
-@pytest.mark.parametrize("loss", KINKED)
-@pytest.mark.parametrize("domain", ["box", "l1_ball", "simplex"])
-@pytest.mark.parametrize("radius", [0.3, 1.5, 20.0])
+@crossed(
+    {
+        "loss": KINKED,
+        "domain": ["box", "l1_ball", "simplex"],
+        "radius": [0.3, 1.5, 20.0],
+    }
+)
 def test_minima_with_kinks_agree_with_a_linear_programme(loss, domain, radius):
     problem = make_problem(loss, domain, d=4, radius=radius)
     truth, minimum = by_linear_programme(problem), problem.minimum
@@ -120,9 +129,13 @@ def test_minima_with_kinks_agree_with_a_linear_programme(loss, domain, radius):
     assert minimum.gap <= problem.constants.gap_tolerance == 1e-3 * problem.osc
 
 
-@pytest.mark.parametrize("loss", KINKED)
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@crossed(
+    {
+        "loss": KINKED,
+        "domain": DOMAINS,
+        "ridge": [0.0, 0.3],
+    }
+)
 def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
     """Also the poor ones, far from the minimum: what they leave open is in their gap."""
     problem = make_problem(loss, domain, ridge=ridge)
@@ -144,8 +157,12 @@ ANY = given(
 )
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("domain", DOMAINS)
+@crossed(
+    {
+        "loss": sorted(LOSSES),
+        "domain": DOMAINS,
+    }
+)
 @ANY
 @settings(max_examples=3)
 def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(

@@ -1,6 +1,7 @@
 """Waits last while a process gets on and end when it does not."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def test_what_hangs_is_given_up(
 
 def _wall_clocks(source: str) -> list[str]:
     """Where `source` reads a clock that goes on while other work has the processor."""
-    if "time" not in source:
+    if not re.search(r"\btime\.|from time\b", source):
         return []
     clocks = {"time", "monotonic", "perf_counter", "time_ns", "monotonic_ns", "perf_counter_ns"}
     return [

@@ -13,6 +13,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid
 
 LEVEL = 1e-3
@@ -51,8 +52,12 @@ class OwnLoss(LogisticLoss):
 LOSSES = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()]
 
 
-@pytest.mark.parametrize("radius", [0.5, 4.0])
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+@crossed(
+    {
+        "radius": [0.5, 4.0],
+        "loss": LOSSES,
+    }
+)
 def test_draws_have_the_law_of_plain_rejection(loss, radius):
     target = target_of(loss, radius)
     assert target.problem.minimum.on_boundary == (radius < 1)
@@ -71,8 +76,12 @@ def hinge_target(p, radius, width, beta, psi, noise=1.0):
     return GibbsTarget(Problem(X, y, loss=loss, radius=radius, intercept=False), beta, psi)
 
 
-@pytest.mark.parametrize(("beta", "psi"), [(0.5, 0.0), (150.0, 0.02), (1500.0, 0.0)])
-@pytest.mark.parametrize(("radius", "width"), [(3.0, 1.0), (3.0, 0.3), (0.4, 1.0)])
+@crossed(
+    {
+        "beta, psi": [(0.5, 0.0), (150.0, 0.02), (1500.0, 0.0)],
+        "radius, width": [(3.0, 1.0), (3.0, 0.3), (0.4, 1.0)],
+    }
+)
 def test_smoothed_hinge_parity_with_quadrature(radius, width, beta, psi):
     for p in (1, 2):
         target = hinge_target(p, radius, width, beta, psi)

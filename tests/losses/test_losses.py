@@ -17,6 +17,7 @@ from rashomon_explorer.losses import (
 )
 from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.logistic import LogisticRisk
+from tests.crossing import crossed
 from tests.losses.rows import random_rows
 
 SCALAR = sorted(name for name, make in LOSSES.items() if make().outputs == 1)
@@ -94,8 +95,12 @@ def attained_oscillation(loss_of, reach):
     return best
 
 
-@pytest.mark.parametrize("name", SCALAR)
-@pytest.mark.parametrize("reach", [0.3, 1.0, 2.5, 6.0])
+@crossed(
+    {
+        "name": SCALAR,
+        "reach": [0.3, 1.0, 2.5, 6.0],
+    }
+)
 def test_the_oscillation_is_attained_by_some_pair_of_rows(name, reach):
     ratio = attained_oscillation(partial(pointwise, name), reach) / get_loss(name).oscillation(
         reach

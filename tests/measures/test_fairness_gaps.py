@@ -17,6 +17,7 @@ from rashomon_explorer.measures import (
     score_gaps,
 )
 from rashomon_explorer.measures.fairness import LABEL_GAPS, LABEL_RATES
+from tests.crossing import crossed
 
 RNG = np.random.default_rng(0)
 N = 90
@@ -38,8 +39,12 @@ def _disagreements_with_fairlearn(metric, agg, method):
     return int((np.abs(ours[name].to_numpy() - theirs) > 1e-12).sum())
 
 
-@pytest.mark.parametrize("agg", ["difference", "ratio"])
-@pytest.mark.parametrize("metric", LABEL_GAPS)
+@crossed(
+    {
+        "agg": ["difference", "ratio"],
+        "metric": LABEL_GAPS,
+    }
+)
 def test_every_gap_is_fairlearn_s(metric, agg):
     assert _disagreements_with_fairlearn(metric, agg, "between_groups") == 0
     assert _disagreements_with_fairlearn(metric, agg, "to_overall") == 0

@@ -20,6 +20,7 @@ from rashomon_explorer.samplers import ExactSampler, FiniteGridSampler, exact
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.rejection.candidates import Candidates
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 
 SIZES = {"radius": 4.0, "row_norm": 1.0}
 
@@ -53,9 +54,13 @@ def uniform_acceptance(problem: Problem, beta: float, psi: float, spread: float)
     return float(np.exp(-beta * np.maximum(excess - psi, 0)).mean())
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("beta", [1.0, 10.0, 100.0])
-@pytest.mark.parametrize("kind", ["one", "same", "split", "random"])
+@crossed(
+    {
+        "loss": ["logistic", "squared"],
+        "beta": [1.0, 10.0, 100.0],
+        "kind": ["one", "same", "split", "random"],
+    }
+)
 def test_no_table_is_accepted_less_often(loss: str, beta: float, kind: str) -> None:
     rng = np.random.default_rng(3)
     X = {

@@ -128,7 +128,7 @@ def one_model_problem(ridge: float) -> Problem:
     return Problem(X, y, radius=2.0, row_norm=1.0, ridge=ridge)
 
 
-@pytest.mark.parametrize("n_models", [8, pytest.param(30, marks=pytest.mark.law)])
+@pytest.mark.parametrize("n_models", [4, pytest.param(30, marks=pytest.mark.law)])
 @pytest.mark.parametrize("name", SAMPLED)
 def test_models_drawn_one_by_one_keep_what_their_option_promises(name: str, n_models: int) -> None:
     ridge, kind = SAMPLED[name]

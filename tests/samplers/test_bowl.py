@@ -22,6 +22,7 @@ from rashomon_explorer.samplers.rejection.cut_normal import CutNormal, Rest
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.samplers.rejection.plane import plane_proposals
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, polar_grid, small_problem
 from tests.samplers.test_plane import LOSSES, posed
 
@@ -175,10 +176,12 @@ def test_proposals_lie_above_the_target_everywhere(
     assert (energy <= target.energy(floor) * (1 + 1e-9) + 1e-9 * (1 + beta)).all()
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("beta", "psi", "threshold"), [(8.0, 0.0, "hard"), (60.0, 0.03, "hard"), (60.0, 0.05, "smooth")]
+@crossed(
+    {
+        "ridge": [0.0, 0.3],
+        "loss": LOSSES,
+        "beta, psi, threshold": [(8.0, 0.0, "hard"), (60.0, 0.03, "hard"), (60.0, 0.05, "smooth")],
+    }
 )
 def test_two_parameter_parity_with_quadrature(loss, ridge, beta, psi, threshold):
     target = GibbsTarget(posed(2, loss, ridge=ridge), beta, psi, threshold)

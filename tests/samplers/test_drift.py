@@ -21,6 +21,7 @@ from rashomon_explorer.samplers.drift.slack import Slack
 from rashomon_explorer.samplers.langevin import LangevinSampler
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
+from tests.crossing import crossed
 from tests.samplers.laws import small_problem
 
 
@@ -40,10 +41,12 @@ def path(target, *, seed=3, **settings):
 
 
 class TestLazy:
-    @pytest.mark.parametrize("threshold", ["hard", "smooth"])
-    @pytest.mark.parametrize("precision", ["double", "single"])
-    @pytest.mark.parametrize(
-        "loss", ["logistic", "squared", "smoothed_hinge", SoftmaxLoss(3)], ids=str
+    @crossed(
+        {
+            "threshold": ["hard", "smooth"],
+            "precision": ["double", "single"],
+            "loss": ["logistic", "squared", "smoothed_hinge", SoftmaxLoss(3)],
+        }
     )
     def test_lazy_paths_are_the_plain_ones_to_the_last_bit(self, loss, precision, threshold):
         # From the middle of a small set, so that chains leave it and some steps are skipped.

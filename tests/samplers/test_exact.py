@@ -17,6 +17,7 @@ from rashomon_explorer.samplers.rejection.proposals import (
     tightest_proposal,
 )
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
@@ -214,8 +215,12 @@ def test_smooth_thresholds_are_drawn_from_exactly_too(loss, radius, scale):
     assert ks_against_quadrature(draws, *line_law(target)) > LEVEL
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("radius", [1e-3, 1.0, 1e3, 1e5])
+@crossed(
+    {
+        "loss": ["logistic", "squared"],
+        "radius": [1e-3, 1.0, 1e3, 1e5],
+    }
+)
 def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
     problem = small_problem(3, loss, radius, n=500, scale=2.0)
     for eta in (0.05, 5.0, 500.0):

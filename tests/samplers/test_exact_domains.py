@@ -25,6 +25,7 @@ from rashomon_explorer.samplers.rejection.proposals import (
 )
 from rashomon_explorer.samplers.rejection.tangent import Tangent
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature
 
 LEVEL = 1e-3
@@ -100,10 +101,15 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("domain", "truth"), CASES)
-@pytest.mark.parametrize(
-    ("loss", "beta", "psi"),
-    [("logistic", 5.0, 0.0), ("logistic", 400.0, 0.02), ("squared", 150.0, 0.0)],
+@crossed(
+    {
+        "domain, truth": CASES,
+        "loss, beta, psi": [
+            ("logistic", 5.0, 0.0),
+            ("logistic", 400.0, 0.02),
+            ("squared", 150.0, 0.0),
+        ],
+    }
 )
 def test_two_parameter_parity_with_quadrature(domain, truth, loss, beta, psi):
     target = GibbsTarget(posed(domain, truth, loss), beta, psi)
@@ -112,9 +118,13 @@ def test_two_parameter_parity_with_quadrature(domain, truth, loss, beta, psi):
     check_law(draws.coef, cells(target))
 
 
-@pytest.mark.parametrize("truth", [0.2, 5.0, -5.0])
-@pytest.mark.parametrize("domain", [Box((-0.5,), (0.9,)), L1Ball(0.8), Simplex(0.7)])
-@pytest.mark.parametrize(("beta", "psi"), [(5.0, 0.0), (400.0, 0.0), (400.0, 0.02)])
+@crossed(
+    {
+        "truth": [0.2, 5.0, -5.0],
+        "domain": [Box((-0.5,), (0.9,)), L1Ball(0.8), Simplex(0.7)],
+        "beta, psi": [(5.0, 0.0), (400.0, 0.0), (400.0, 0.02)],
+    }
+)
 def test_one_parameter_parity_with_quadrature(domain, truth, beta, psi):
     target = GibbsTarget(posed(domain, (truth,)), beta, psi)
     low, high = -domain.support(np.array([[-1.0]]))[0], domain.support(np.array([[1.0]]))[0]
@@ -124,8 +134,12 @@ def test_one_parameter_parity_with_quadrature(domain, truth, beta, psi):
     assert ks_against_quadrature(draws, places, density / density.sum()) > LEVEL
 
 
-@pytest.mark.parametrize("loss", [SoftmaxLoss(2), "smoothed_hinge"])
-@pytest.mark.parametrize(("domain", "truth"), [(BOX, (5.0, -5.0)), (CROSS, (6.0, 0.2))])
+@crossed(
+    {
+        "loss": [SoftmaxLoss(2), "smoothed_hinge"],
+        "domain, truth": [(BOX, (5.0, -5.0)), (CROSS, (6.0, 0.2))],
+    }
+)
 def test_other_losses_have_their_law_on_corners_too(loss, domain, truth):
     target = GibbsTarget(posed(domain, truth, loss, n=20), 200.0, 0.01)
     check_law(exact(target).coef, cells(target))
@@ -202,14 +216,14 @@ ANY = given(
 @pytest.mark.law
 @ANY
 @settings(max_examples=300, deadline=None)
-def test_envelope_and_faces_of_ten_times_as_many_problems_do(
+def test_envelope_and_faces_of_twenty_times_as_many_problems_do(
     seed, loss, name, p, size, beta, scale
 ):
     stays_below(seed, loss, name, p, size, beta, scale)
 
 
 @ANY
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_envelope_and_faces_stay_below_the_loss(seed, loss, name, p, size, beta, scale):
     stays_below(seed, loss, name, p, size, beta, scale)
 
@@ -284,8 +298,12 @@ def test_a_minimum_short_of_its_face_loses_no_model():
     assert np.mean(draws > theta[0]) > 0.5
 
 
-@pytest.mark.parametrize("middle", [(0.0, 0.0), (0.5, 0.1), (0.3, -0.6)])
-@pytest.mark.parametrize("domain", [Ball(0.8), BOX, CROSS])
+@crossed(
+    {
+        "middle": [(0.0, 0.0), (0.5, 0.1), (0.3, -0.6)],
+        "domain": [Ball(0.8), BOX, CROSS],
+    }
+)
 def test_neighbourhoods_have_their_law(domain, middle):
     middle = domain.project(np.array(middle)[:, None])[:, 0]
     wide = posed(domain, (3.0, 1.0))

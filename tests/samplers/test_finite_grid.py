@@ -17,6 +17,7 @@ from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
@@ -92,8 +93,12 @@ def test_draws_follow_the_grid_law(psi, threshold):
     assert draws.losses == pytest.approx(target.problem.value(draws.coef.T))
 
 
-@pytest.mark.parametrize(("loss", "radius", "scale"), [("logistic", 4.0, 1.0), ("squared", 0.3, 1)])
-@pytest.mark.parametrize("psi", [0.0, 0.02])
+@crossed(
+    {
+        "loss, radius, scale": [("logistic", 4.0, 1.0), ("squared", 0.3, 1)],
+        "psi": [0.0, 0.02],
+    }
+)
 def test_a_fine_grid_is_the_continuous_law(loss, radius, scale, psi):
     line = GibbsTarget(small_problem(1, loss, radius, scale=scale), 60.0, psi)
     draws = draw(line, 3000).coef[:, 0]

@@ -42,7 +42,7 @@ def test_quadratic_loss_gives_the_euler_chain_of_an_ornstein_uhlenbeck_process()
 @pytest.mark.parametrize(
     ("radius", "scale", "step_size", "n_steps", "bias"),
     [
-        pytest.param(4.0, 1.0, 3e-4, 2000, 0.02, id="inside"),
+        pytest.param(4.0, 1.0, 3e-4, 2000, 0.02, id="inside", marks=pytest.mark.law),
         # Projection leaves a mass of order √h on the sphere.
         pytest.param(0.7, 4.0, 1e-4, 800, 0.05, id="sphere"),
     ],

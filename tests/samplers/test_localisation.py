@@ -22,6 +22,7 @@ from rashomon_explorer.samplers.localisation.output_perturbation import OutputPe
 from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
 from rashomon_explorer.samplers.rejection.neighbourhood import Neighbourhood, settled
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 
 SAMPLERS = [IteratedSampler, OutputPerturbationSampler]
 
@@ -119,8 +120,12 @@ def ordinary(kind, n, rng):
     return Problem(X, np.where(y == 0, 1.0, y), loss=kind, ridge=0.5, radius=2.0)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "absolute"])
-@pytest.mark.parametrize("n", [1, 2, 3, 60])
+@crossed(
+    {
+        "loss": ["hinge", "absolute"],
+        "n": [1, 2, 3, 60],
+    }
+)
 def test_no_table_is_refused_for_a_kink(loss, n):
     """A solver for smooth losses once refused 24 tables of 25, and one neighbour of two."""
     sampler, rng = OutputPerturbationSampler(epsilon=8.0), np.random.default_rng(n)
@@ -192,8 +197,8 @@ NARROWING = [
 ]
 
 
-# A draw is three searches for a proposal; what four models keep, sixty keep more sharply.
-@pytest.mark.parametrize("n_draws", [4, pytest.param(60, marks=pytest.mark.law)])
+# A draw is three searches for a proposal; what two models keep, sixty keep more sharply.
+@pytest.mark.parametrize("n_draws", [2, pytest.param(60, marks=pytest.mark.law)])
 @pytest.mark.parametrize("one", NARROWING, ids=lambda one: one.name)
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
 def test_draws_keep_their_promises(one, domain, n_draws):

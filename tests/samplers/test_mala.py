@@ -9,6 +9,7 @@ from rashomon_explorer.samplers import ExactSampler, mala
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.mala import Kernel, MalaSampler
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
@@ -56,8 +57,12 @@ def test_a_broken_acceptance_ratio_is_caught(broken, monkeypatch):
     assert min(kstest(column, "norm").pvalue for column in columns) < LEVEL
 
 
-@pytest.mark.parametrize("threshold", ["hard", "smooth"])
-@pytest.mark.parametrize(("loss", "radius", "scale"), [("logistic", 4.0, 1.0), ("squared", 0.3, 2)])
+@crossed(
+    {
+        "threshold": ["hard", "smooth"],
+        "loss, radius, scale": [("logistic", 4.0, 1.0), ("squared", 0.3, 2)],
+    }
+)
 def test_one_parameter_parity_with_quadrature(threshold, loss, radius, scale):
     problem = small_problem(1, loss, radius, scale=scale)
     target = GibbsTarget(problem, 200.0, 0.02, threshold=threshold)
@@ -72,8 +77,12 @@ def test_the_two_thresholds_are_told_apart():
     assert ks_against_quadrature(draws, *smooth) < LEVEL
 
 
-@pytest.mark.parametrize("threshold", ["hard", "smooth"])
-@pytest.mark.parametrize(("radius", "scale"), [(4.0, 1.0), (0.7, 4.0)])
+@crossed(
+    {
+        "threshold": ["hard", "smooth"],
+        "radius, scale": [(4.0, 1.0), (0.7, 4.0)],
+    }
+)
 def test_two_parameter_parity_with_quadrature(threshold, radius, scale):
     target = GibbsTarget(small_problem(2, radius=radius, scale=scale), 120.0, 0.02, threshold)
     draws = walk(target, 3000)

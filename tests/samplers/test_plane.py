@@ -28,6 +28,7 @@ from rashomon_explorer.samplers.rejection.plane import (
     plane_proposals,
 )
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 from tests.samplers.laws import ks_against_quadrature, line_law, polar_grid, small_problem
 
 LEVEL = 1e-3
@@ -126,19 +127,25 @@ def test_more_ridge_than_there_is_would_lift_a_plane_above_the_loss():
         assert (np.max(floors, axis=0) <= excess).all() == lies_below
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("beta", "psi", "threshold"), [(6.0, 0.0, "hard"), (60.0, 0.05, "hard"), (60.0, 0.05, "smooth")]
+@crossed(
+    {
+        "ridge": [0.0, 0.1],
+        "loss": LOSSES,
+        "beta, psi, threshold": [(6.0, 0.0, "hard"), (60.0, 0.05, "hard"), (60.0, 0.05, "smooth")],
+    }
 )
 def test_one_parameter_parity_with_quadrature(loss, ridge, beta, psi, threshold):
     target = GibbsTarget(posed(1, loss, ridge=ridge), beta, psi, threshold)
     assert ks_against_quadrature(exact(target)[:, 0], *line_law(target)) > LEVEL
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "absolute"])
-@pytest.mark.parametrize(("beta", "psi"), [(8.0, 0.0), (60.0, 0.03)])
+@crossed(
+    {
+        "ridge": [0.0, 0.3],
+        "loss": ["logistic", "hinge", "absolute"],
+        "beta, psi": [(8.0, 0.0), (60.0, 0.03)],
+    }
+)
 def test_two_parameter_parity_with_quadrature(loss, ridge, beta, psi):
     target = GibbsTarget(posed(2, loss, ridge=ridge), beta, psi)
     draws = exact(target)

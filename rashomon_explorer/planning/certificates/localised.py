@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainccinv, gammaln
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.certificates.certificate import Certificate, refused
 from rashomon_explorer.planning.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.privacy.composition import repeated_bounded_range
@@ -191,7 +193,14 @@ def _log_exponential_sum(k: int, z: float) -> float:
     """Logarithm of T_k(z)."""
     if z <= 0 or k == 0:
         return 0.0
-    powers = np.arange(k + 1)
-    terms = powers * math.log(z) - gammaln(powers + 1)
+    powers, factorials = _powers(k)
+    terms = powers * math.log(z) - factorials
     top = float(terms.max())
     return top + math.log(float(np.exp(terms - top).sum()))
+
+
+@lru_cache(maxsize=64)  # a search asks for the same ones hundreds of times
+def _powers(k: int) -> tuple[FloatArray, FloatArray]:
+    """0, …, k and the logarithms of their factorials."""
+    powers = np.arange(k + 1.0)
+    return powers, gammaln(powers + 1)

@@ -23,6 +23,7 @@ from rashomon_explorer.planning.certificates import (
 from rashomon_explorer.planning.certificates import gibbs_laws as law_module
 from rashomon_explorer.planning.certificates import localised as localised_module
 from rashomon_explorer.threshold import HardThreshold, SmoothThreshold
+from tests.crossing import crossed
 
 Pair = tuple[FloatArray, FloatArray]
 Profile = Callable[[float], float]
@@ -94,8 +95,12 @@ def beaten(certificate: Certificate, exact: Profile, epsilons: list[float]) -> b
     )
 
 
-@pytest.mark.parametrize(("n", "radius", "ridge"), SIZES)
-@pytest.mark.parametrize("loss", LOSSES)
+@crossed(
+    {
+        "n, radius, ridge": SIZES,
+        "loss": LOSSES,
+    }
+)
 def test_no_neighbours_differ_by_more_than_any_certificate_says(
     loss: str, n: int, radius: float, ridge: float
 ) -> None:

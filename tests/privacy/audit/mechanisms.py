@@ -255,8 +255,7 @@ def _descent():
     public = Constants.of("smoothed_hinge", n=1, p=1, domain=Ball(1.0), row_bound=1.0)
     centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
 
-    def states(records, rng):
-        problem = problem_of(records, "smoothed_hinge")
+    def states(problem, rng):
         return np.array([state[0] for state in descent(problem, centre, rng)])
 
     def score(paths):
@@ -269,9 +268,10 @@ def _descent():
         return (off[0] ** 2 - off[1] ** 2).sum(axis=1)
 
     def mechanism(records, rng, size):
-        return np.array([states(records, rng) for _ in range(size)])
+        problem = problem_of(records, "smoothed_hinge")
+        return np.array([states(problem, rng) for _ in range(size)])
 
-    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=6000)
+    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=3000)
 
 
 def _acceleration():
@@ -282,8 +282,8 @@ def _acceleration():
     centre = replace(made, n_steps=6, noise=noise, step_size=0.01)
     paces = 2 * np.arange(1, centre.n_steps + 1) / (centre.n_steps + 1)
 
-    def path(records, rng):
-        taken = strides(problem_of(records, "smoothed_hinge"), centre, rng)
+    def path(problem, rng):
+        taken = strides(problem, centre, rng)
         return np.array([[one.gradient[0], one.at[0]] for one in taken])
 
     def score(paths):
@@ -295,9 +295,10 @@ def _acceleration():
         return ((off[0] ** 2 - off[1] ** 2) * paces).sum(axis=1)
 
     def mechanism(records, rng, size):
-        return np.array([path(records, rng) for _ in range(size)])
+        problem = problem_of(records, "smoothed_hinge")
+        return np.array([path(problem, rng) for _ in range(size)])
 
-    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=6000)
+    return Case(mechanism, gdp(centre.mu), gdp(centre.mu / 2), statistic=score, n_runs=3000)
 
 
 def _hessian(mu=2.0):

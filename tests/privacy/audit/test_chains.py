@@ -1,7 +1,6 @@
 """Last states of chains with the drift that runs, by transition matrices on a fine grid."""
 
 import numpy as np
-import pytest
 from scipy.special import ndtr
 
 from rashomon_explorer.privacy import audit
@@ -9,6 +8,7 @@ from rashomon_explorer.samplers import LangevinSampler
 from rashomon_explorer.samplers.drift import drift_of
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import SmoothThreshold
+from tests.crossing import crossed
 
 from .mechanisms import problem_of
 
@@ -36,8 +36,12 @@ def last_state(target, step, n_steps):
     return np.log(np.maximum(law, 1e-300))
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("n_steps", [1, 10, 1000])
+@crossed(
+    {
+        "kind": list(KINDS),
+        "n_steps": [1, 10, 1000],
+    }
+)
 def test_the_last_state_is_within_its_certificate(kind, n_steps):
     settings, psi, threshold = KINDS[kind]
     targets = [

@@ -14,6 +14,7 @@ from rashomon_explorer.samplers.integer_law import IntegerLaw
 from rashomon_explorer.samplers.localisation.regularised import RidgedProblem
 from rashomon_explorer.target import GibbsTarget
 from rashomon_explorer.threshold import SmoothThreshold
+from tests.crossing import crossed
 
 # Extreme records, a middling one, and one that says nothing: (x, y).
 BINARY = [(1.0, 1.0), (-1.0, 1.0), (0.4, 1.0), (0.0, 1.0)]
@@ -66,9 +67,13 @@ def worst(loss, radius, n, psi, epsilon, log_weights=None, key=lambda found: fou
     return audit.search(law, audit.discrete, RECORDS[loss], n, key=key).audit
 
 
-@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
-@pytest.mark.parametrize("psi", [0.0, 0.01, 0.3])
-@pytest.mark.parametrize(("n", "epsilon"), [(2, 0.5), (3, 4.0)])
+@crossed(
+    {
+        "loss, radius": PROBLEMS,
+        "psi": [0.0, 0.01, 0.3],
+        "n, epsilon": [(2, 0.5), (3, 4.0)],
+    }
+)
 def test_no_neighbours_differ_by_more_than_the_price(loss, radius, psi, n, epsilon):
     found = worst(loss, radius, n, psi, epsilon)
     assert found.violations(bounded_range(eta=epsilon)) == ()
@@ -160,8 +165,12 @@ def test_a_finite_grid_with_integer_weights(psi, loss):
     assert found.range > 0.9
 
 
-@pytest.mark.parametrize(("loss", "radius"), PROBLEMS)
-@pytest.mark.parametrize("psi", [0.0, 0.01])
+@crossed(
+    {
+        "loss, radius": PROBLEMS,
+        "psi": [0.0, 0.01],
+    }
+)
 def test_half_the_sensitivity_is_caught(loss, radius, psi):
     """Negative control: twice the temperature that was paid for."""
 

@@ -23,6 +23,7 @@ from rashomon_explorer.privacy import (
 )
 from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
 from rashomon_explorer.privacy.tradeoff import Laplace
+from tests.crossing import crossed
 
 ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 12), np.geomspace(2.5, 300, 20)])
 WIDTHS = [1e-6, 0.05, 0.5, 2.0, 9.0, 60.0]
@@ -36,8 +37,12 @@ def two_valued(eta, t, order):
     return float(np.logaddexp(*logs)) / (order - 1)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("order", ORDERS[::4])
+@crossed(
+    {
+        "width": WIDTHS,
+        "order": ORDERS[::4],
+    }
+)
 def test_bounded_range_is_the_worst_of_two_valued_pairs(width, order):
     claimed = bounded_range_renyi(width, order)
     inner = np.concatenate([np.linspace(1e-9, 1 - 1e-9, 4001), 1 - np.geomspace(1e-9, 0.1, 400)])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, PoissonSampled, from_dict
+from tests.crossing import crossed
 
 RELATIONS = ("replace", "add_or_remove")
 
@@ -25,9 +26,13 @@ def integrated(epsilon, first, second, rate, sigma):
     return np.trapezoid(np.maximum(0.0, p - math.exp(epsilon) * q), x)
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.6, 2.0])
+@crossed(
+    {
+        "rate": [0.01, 0.3, 1.0],
+        "sigma": [0.5, 1.0, 4.0],
+        "epsilon": [0.0, 0.05, 0.6, 2.0],
+    }
+)
 def test_one_step_is_the_integral_of_both_orders(rate, sigma, epsilon):
     replaced = PoissonSampled(sigma, rate).delta(epsilon)
     assert replaced == pytest.approx(integrated(epsilon, 1, -1, rate, sigma), rel=1e-5, abs=1e-12)
