@@ -53,6 +53,7 @@ class ExactAnswers:
         self._screen = screen
         self.state = screen.state
         self._of: tuple[Any, ...] = ()
+        self._rows: Any = None  # held, or another table could come to stand in its place
         self._known: dict[Any, Any] = {}
         self._locks: dict[Any, Lock] = {}
         self._guard = Lock()
@@ -99,7 +100,8 @@ class ExactAnswers:
                 table = people_ranges(models, rows, None if self.why_not else self.problem)
             return table.set_axis(pd.Index(places, name="person"))
 
-        return self._find(("people", self.psi, places.tobytes()), find)
+        key = "people", self.state.rashomon_set, self.psi, places.tobytes()
+        return self._find(key, find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
         """Certified range of the set's reliance on some features."""
@@ -123,13 +125,21 @@ class ExactAnswers:
     def _make_problem(self) -> Any:
         return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
 
+    def _whose(self) -> tuple[Any, ...]:
+        """What the answers are of: the same for all draws, and every ψ, of one problem."""
+        models, rows = self.state.rashomon_set, self._screen.rows
+        of_set: tuple[Any, ...] = ()
+        if isinstance(models, RashomonSet):
+            planned = models.plan
+            of_set = (models.least, planned.radius, planned.ridge, models.row_norm, models.link)
+        return (id(self.state.outside), id(rows), *of_set)
+
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
-        now = (self.state.rashomon_set, self.state.outside, self._screen.rows)
+        now = self._whose()
         with self._guard:
-            if len(now) != len(self._of) or any(
-                a is not b for a, b in zip(now, self._of, strict=True)
-            ):
+            if now != self._of:
                 self._of, self._known, self._locks = now, {}, {}
+                self._rows = self._screen.rows
             known, lock = self._known, self._locks.setdefault(key, Lock())
         with lock:
             if key not in known:

@@ -107,6 +107,15 @@ class Picked:
         schema = self._screen.encoder.schema_
         return tuple(one.name for one in schema.columns if one.role == "feature")
 
+    @property
+    def answer(self) -> str:
+        """What a model's score is of, in the table's own words; empty where it has none."""
+        data = self.state.data
+        target = getattr(getattr(data, "schema", None), "target", None)
+        if target is None:
+            return ""
+        return f"{target.name} = {data.classes[-1]}" if data.classes else str(target.name)
+
     def groups(self, column: str) -> pd.Series:
         """In which group of a column each of them is."""
         return group_labels(self.state.data, column).iloc[self.people]

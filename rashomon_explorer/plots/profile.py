@@ -34,6 +34,7 @@ def plot_profile(
     transform: Callable[[Any], Any] | None = None,
     n_points: int = 20,
     max_rows: int = MOST_ROWS,
+    answer: str = "",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot the partial dependence of the models of the set on one feature.
@@ -46,6 +47,8 @@ def plot_profile(
         As for ``measures.partial_dependence_band``.
     max_rows : int
         More rows than this are subsampled, always the same ones, and the figure says so.
+    answer : str
+        What the models answer, for the axis; by default their last class, or "prediction".
     highlight : sequence of int
         Models to draw as lines of their own, by row number; those outside the set are not shown.
 
@@ -81,7 +84,7 @@ def plot_profile(
     x: dict[str, Any] = {"title": name}
     if not numbers:
         x |= {"tickmode": "array", "tickvals": places, "ticktext": short_names(grid, 14)}
-    figure.update_layout(xaxis=x, yaxis={"title": _answer(models)}, uirevision=str(feature))
+    figure.update_layout(xaxis=x, yaxis={"title": _answer(models, answer)}, uirevision=str(feature))
     return models_band(figure, models)
 
 
@@ -94,9 +97,11 @@ def _read(X: Any, max_rows: int) -> tuple[Any, str]:
     return rows, f"mean over {max_rows:,} of {len(X):,} rows"
 
 
-def _answer(models: Any) -> str:
+def _answer(models: Any, answer: str) -> str:
     if models.task != "classification":
-        return "mean prediction"
+        return f"mean prediction of {escape(answer)}" if answer else "mean prediction"
+    if answer:
+        return f"mean chance of {escape(answer)}"
     names = getattr(models, "class_names", ()) or ()
     label = escape(str(names[-1])) if names else "the last class"
     return f"mean probability of {label}"

@@ -211,6 +211,8 @@ def test_several_classes_are_drawn_and_shown_together(explorer):
     assert models.n_classes == 3
     assert "the labels that occur in y are public" not in explorer.guarantee.assumptions
     for name, card in explorer.cards.items():
+        if card.asked:  # made when somebody looks
+            continue
         assert "could not be drawn" not in str(card.view.figure["layout"]), name
         card._table_button.value = True
         of_nobody = "None of 20 draws" in str(card.view.figure["layout"])

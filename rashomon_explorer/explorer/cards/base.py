@@ -107,6 +107,9 @@ class FigureCard:
 
     title: ClassVar[str]
     label: ClassVar[str]
+    short: ClassVar[str] = ""
+    """What a list of figures calls it; its title where that is short enough."""
+
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "selection")
     selectable: ClassVar[bool] = False
     linear: ClassVar[bool] = False

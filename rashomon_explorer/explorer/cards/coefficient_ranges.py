@@ -15,6 +15,7 @@ class CoefficientRangesCard(StudyCard):
 
     name = "exact_ranges"
     title = "How far each coefficient can go"
+    short = "Exact coefficients"
     label = "Exact range of every coefficient over all models within psi, with the draws inside"
     linear = True
     of_rows: ClassVar[bool] = False

@@ -24,6 +24,7 @@ class DistributionCard(StudyCard):
 
     name = "importance_distribution"
     title = "Does importance survive another sample of people?"
+    short = "Resampled importance"
     label = "Distribution of feature importance over good models of resampled tables"
     linear = True
     of_targets: ClassVar[bool] = True

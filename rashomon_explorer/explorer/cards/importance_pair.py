@@ -26,6 +26,7 @@ class ImportancePairCard(StudyCard):
 
     name = "importance_cloud"
     title = "Importance of two features, one dot a model"
+    short = "Two features"
     label = "Scatter plot of two features' importances over the models inside the set"
     linear = True
     selectable = True

@@ -21,6 +21,7 @@ class ProfileCard(StudyCard):
 
     name = "profile"
     title = "The models' average answer as one feature moves"
+    short = "Profile of a feature"
     label = "Band of partial dependence on one feature over the models inside the set"
     definition = (
         "Partial dependence: PD<sub>f</sub>(v) = mean over people of f(x with x<sub>j</sub> = v), "
@@ -48,7 +49,9 @@ class ProfileCard(StudyCard):
         self._offering = False
         feature = next(name for name in table.columns if str(name) == self._feature.value)
         asked: dict[str, Any] = {"transform": encode, "highlight": self.state.selection}
+        asked["answer"] = picked.answer
         through = "" if encode is None else ", transform=explorer.picked.encode"
+        through += ", answer=explorer.picked.answer" if picked.answer else ""
         through += ringed(self.state.selection)
         return self.sampled(
             partial(plot_profile, models, table, feature, **asked),

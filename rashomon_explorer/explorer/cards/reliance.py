@@ -26,6 +26,7 @@ class ClassRelianceCard(StudyCard):
 
     name = "class_reliance"
     title = "Which features can a good model do without?"
+    short = "Exact reliance"
     label = "Certified range of model reliance over all models within psi, one row a feature"
     linear = True
     of_targets: ClassVar[bool] = True
@@ -97,4 +98,8 @@ def _finding(table: pd.DataFrame) -> str:
 
 
 def _each(count: int, among: int) -> str:
-    return f"any of these {among}" if count == among else f"each of {count} others"
+    return (
+        ("it" if among == 1 else f"any of these {among}")
+        if count == among
+        else f"each of {count} others"
+    )

@@ -34,6 +34,7 @@ class SpreadCard(FigureCard):
 
     name = "importance"
     title = "How much the models rely on each feature"
+    short = "Importance"
     label = "Ranges over the draws inside the set, one row a feature"
     linear = True
     slow = True

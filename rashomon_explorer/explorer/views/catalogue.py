@@ -49,10 +49,8 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Features",
         "What do the models rely on?",
         (
-            ("importance", "importance_distribution"),
-            ("class_reliance", "importance_cloud"),
-            ("exact_ranges",),
-            ("profile",),
+            ("importance", "class_reliance", "exact_ranges"),
+            ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),
     ViewPlan("people", "People & groups", "Who is affected?", (("people",),)),

@@ -36,7 +36,7 @@ class Slot:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        titles = [(getattr(part, "title", ""), place) for place, part in enumerate(parts)]
+        titles = [(_called(part), place) for place, part in enumerate(parts)]
         self.choice = ipywidgets.Dropdown(description="Figure shown here", options=titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = False
@@ -57,6 +57,10 @@ class Slot:
                 part.shown = seen and chosen
                 if part.shown:
                     part.appeared()
+
+
+def _called(part: Part) -> str:
+    return getattr(part, "short", "") or getattr(part, "title", "")
 
 
 class View:
