@@ -126,7 +126,7 @@ class ExactAnswers:
         return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
 
     def _whose(self) -> tuple[Any, ...]:
-        """What the answers are of: the same for all draws, and every ψ, of one problem."""
+        """Say what the answers are of: the same for all draws, and every ψ, of one problem."""
         models, rows = self.state.rashomon_set, self._screen.rows
         of_set: tuple[Any, ...] = ()
         if isinstance(models, RashomonSet):
