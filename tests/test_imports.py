@@ -26,6 +26,7 @@ FLOORS = [
         "cores",
         "progress",
         "shapes",
+        "under_way",
     },
     {"clipping", "carries_leaks"},
     {"schema"},

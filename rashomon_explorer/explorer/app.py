@@ -19,6 +19,7 @@ from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.resumed import Resumed
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.state import Alert, ExplorerState
@@ -97,6 +98,7 @@ class Explorer:
         self.renderers = (quick, *(self._drawn_by[card] for card in slow))
         self.session.together = self._held
         self._connect()
+        self.resumed = Resumed(self.kernel_watch, self.session, self.data_panel)
         self.shell = self._page()
         self.widget = self.shell.widget
         with self._held():

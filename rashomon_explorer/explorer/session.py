@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
+from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.chosen import ChosenData
 from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
@@ -76,6 +77,17 @@ class Session(ChosenData):
                 self.open_kept(state.kept[-1].number)
             except (DataError, OSError) as error:
                 LOGGER.info("the last set was not shown again", exc_info=error)
+
+    def refresh_account(self) -> Account | None:
+        """Read the ledger again, and what other pages have kept beside it."""
+        account = super().refresh_account()
+        kept = () if self._kept is None else self._kept.all()
+        if kept != self.state.kept and not self.state.busy:
+            more = len(kept) > len(self.state.kept)
+            self.state.kept = kept
+            if more and self.state.rashomon_set is None:
+                self.say(f"{kept[-1].label} was kept by another page: choose it in the bar.")
+        return account
 
     @property
     def _kept(self) -> KeptSets | None:
