@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -22,7 +21,6 @@ from rashomon_explorer.assets import asset_path
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
 from rashomon_explorer.rounding import rounded_down, rounded_up
-from rashomon_explorer.under_way import FOLDER_VARIABLE
 from tests.patience import LONG, until
 
 Start = Callable[..., Any]
@@ -109,33 +107,6 @@ def test_the_token_leaves_the_address_bar(dashboard: Any) -> None:
 def test_a_kernel_does_not_know_the_token(dashboard: Any, visit: Any) -> None:
     for kernel in dashboard.kernels():
         assert dashboard.token not in "".join(kernel.environ().values())
-
-
-def test_a_page_that_is_left_during_a_draw_leaves_its_program_to_finish(
-    dashboard: Any, visit: Any
-) -> None:
-    found = re.search('"kernelId": *"([^"]+)"', visit[2])
-    assert found is not None
-    (kernel,) = [one for one in dashboard.kernels() if found[1] in " ".join(one.cmdline())]
-    mark = Path(kernel.environ()[FOLDER_VARIABLE]) / f"{kernel.pid}.drawing"
-    mark.touch()
-    assert _leave(dashboard, found[1]) == 204
-    assert kernel.is_running() and kernel.status() != psutil.STATUS_ZOMBIE
-    mark.unlink()
-    assert _leave(dashboard, found[1], {"Authorization": ""}) == 403
-    assert kernel.is_running()
-    assert _leave(dashboard, found[1]) == 204
-    until(lambda: not kernel.is_running(), "the program to end")
-
-
-def _leave(running: Any, kernel: str, headers: Mapping[str, str] | None = None) -> int:
-    known = {"Authorization": f"token {running.token}", **(headers or {})}
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)
-    try:
-        connection.request("POST", f"/voila/api/shutdown/{kernel}", headers=known)
-        return connection.getresponse().status
-    finally:
-        connection.close()
 
 
 def test_another_name_for_this_machine_is_refused(dashboard: Any) -> None:

@@ -26,7 +26,6 @@ FLOORS = [
         "cores",
         "progress",
         "shapes",
-        "under_way",
     },
     {"clipping", "carries_leaks"},
     {"schema"},

@@ -13,13 +13,13 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
+from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
-from rashomon_explorer.explorer.resumed import Resumed
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.state import Alert, ExplorerState
@@ -85,6 +85,7 @@ class Explorer:
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
+        self.shop = Shop(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
@@ -98,7 +99,6 @@ class Explorer:
         self.renderers = (quick, *(self._drawn_by[card] for card in slow))
         self.session.together = self._held
         self._connect()
-        self.resumed = Resumed(self.kernel_watch, self.session, self.data_panel)
         self.shell = self._page()
         self.widget = self.shell.widget
         with self._held():
@@ -144,7 +144,11 @@ class Explorer:
         )
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.selection_panel = panels.SelectionPanel(self.state)
-        self.bar = panels.TopBar(self.session, self.numbers_panel.view)
+        self.basket_panel = panels.BasketPanel(self.shop)
+        self.take_panel = panels.TakePanel(self.shop)
+        self.take_panel.draws = self.basket_panel.taken
+        self.ledger_panel = panels.LedgerPanel(self.session)
+        self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
         parts: dict[str, Part] = {
@@ -153,6 +157,9 @@ class Explorer:
             "budget panel": self.budget_panel,
             "numbers panel": self.numbers_panel,
             "selection panel": self.selection_panel,
+            "basket panel": self.basket_panel,
+            "take panel": self.take_panel,
+            "ledger panel": self.ledger_panel,
             **self.cards,
         }
         return Shell(

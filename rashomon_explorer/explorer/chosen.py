@@ -226,8 +226,12 @@ class ChosenData:
         return account
 
     def _open_ledger(self) -> Path | None:
+        return None if self.state.uncharged else self.ledger_to_charge()
+
+    def ledger_to_charge(self) -> Path | None:
+        """Return the ledger of the table, created where there was none; None without a table."""
         path = self._ledger_path
-        if path is None or self.state.uncharged:
+        if path is None:
             return None
         if not self._read_account(path).exists:
             budget = self.state.budget_epsilon, self.state.budget_delta

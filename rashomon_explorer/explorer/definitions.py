@@ -64,6 +64,11 @@ DEFINITIONS: Mapping[str, Definition] = {
         "total after − total before, rounded up",
         "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
     ),
+    "in total": Definition(
+        "what all charges so far tell about any one record at most, by the ledger's rule",
+        "Σ ε_i, or else the ε at δ of Σ ρ_i",
+        "explorer.ledger.spent()",
+    ),
     "left": Definition(
         "what of the budget was not spent",
         "budget − total, rounded down",
@@ -163,7 +168,8 @@ _ALSO: Mapping[str, str] = {
     "ψ": "psi",
     "inverse temperature β": "inverse temperature",
     "left after this draw": "left",
-    "ε in total": "paid",
+    "ε in total": "in total",
+    "ε added": "price",
     "price_share": "share of the price",
     "standard_error": "noise",
     "misses at least": "trade-off",
@@ -181,7 +187,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "exact": ("exact range",),
     "aggregates": ("noise", "share of the price"),
     "tradeoff": ("trade-off",),
-    "distribution": ("distribution",),
+    "columns": ("distribution",),
 }
 """The numbers that a figure shows, by the figure's name."""
 

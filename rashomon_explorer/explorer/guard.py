@@ -66,7 +66,8 @@ def report(state: ExplorerState, what: str, error: BaseException) -> None:
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
-    state.alert = Alert(what, _reason(error))
+    withheld = isinstance(error, FitError) and error.detail
+    state.alert = Alert(what, _reason(error), public=str(error) if withheld else "")
 
 
 def _reason(error: BaseException) -> str:

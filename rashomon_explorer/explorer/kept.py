@@ -97,8 +97,13 @@ class KeptSets:
         """Read a set's models."""
         return load(self._models(number), RashomonSet)
 
+    def paid(self, number: int) -> Path:
+        """Say where the aggregates lie that were paid for of a set."""
+        return self.folder / f"{number:04d}.paid"
+
     def delete(self, number: int) -> None:
-        """Take a set away for good; what it cost stays spent."""
+        """Take a set away for good, with its aggregates; what they cost stays spent."""
+        self.paid(number).unlink(missing_ok=True)
         self._note(number).unlink(missing_ok=True)
         self._models(number).unlink(missing_ok=True)
 

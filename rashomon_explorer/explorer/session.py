@@ -11,7 +11,6 @@ from sklearn.utils import Bunch
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
-from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.chosen import ChosenData
 from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
@@ -71,26 +70,16 @@ class Session(ChosenData):
         """Take a data set, and show again what was drawn from it last."""
         super().choose(data)
         state = self.state
-        state.kept = () if self._kept is None else self._kept.all()
-        if state.kept and not data.bounds_learnt:
-            try:
+        state.kept = () if self.kept_sets is None else self.kept_sets.all()
+        try:
+            if state.kept and not data.bounds_learnt:
                 self.open_kept(state.kept[-1].number)
-            except (DataError, OSError) as error:
-                LOGGER.info("the last set was not shown again", exc_info=error)
-
-    def refresh_account(self) -> Account | None:
-        """Read the ledger again, and what other pages have kept beside it."""
-        account = super().refresh_account()
-        kept = () if self._kept is None else self._kept.all()
-        if kept != self.state.kept and not self.state.busy:
-            more = len(kept) > len(self.state.kept)
-            self.state.kept = kept
-            if more and self.state.rashomon_set is None:
-                self.say(f"{kept[-1].label} was kept by another page: choose it in the bar.")
-        return account
+        except (DataError, OSError) as error:
+            LOGGER.info("the last set was not shown again", exc_info=error)
 
     @property
-    def _kept(self) -> KeptSets | None:
+    def kept_sets(self) -> KeptSets | None:
+        """Where the sets of this table lie; None without a table."""
         return None if self._ledger_path is None else KeptSets(self._ledger_path)
 
     @shown_together
@@ -99,9 +88,9 @@ class Session(ChosenData):
         self._check_ready()
         state = self.state
         kept = next((one for one in state.kept if one.number == number), None)
-        if kept is None or self._kept is None:
+        if kept is None or self.kept_sets is None:
             raise DataError(f"there is no draw {number} of this table in {self.home}")
-        models = self._kept.open(number)
+        models = self.kept_sets.open(number)
         columns = tuple(map(str, self._encoded.columns))
         if models.feature_names[: len(columns)] != columns:
             raise DataError(
@@ -124,27 +113,26 @@ class Session(ChosenData):
     @shown_together
     def delete_kept(self, number: int) -> None:
         """Take a set away for good; what it cost stays spent."""
-        if self._kept is None:
-            return
-        self._kept.delete(number)
-        self.state.kept = self._kept.all()
-        if self.state.in_view == number:
-            self._clear()
-            self.replan()
-        self.say(f"Draw {number} was deleted; what it cost stays spent.")
+        if kept := self.kept_sets:
+            kept.delete(number)
+            self.state.kept = kept.all()
+            if self.state.in_view == number:
+                self._clear()
+                self.replan()
+            self.say(f"Draw {number} was deleted; what it cost stays spent.")
 
     def _keep(self) -> None:
         """Write what was paid for beside its ledger; the page goes on where it cannot."""
         state = self.state
-        if self._kept is None or state.uncharged or not state.rashomon_set.guarantee.holds:
+        if self.kept_sets is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return
         try:
-            kept = self._kept.keep(state.rashomon_set, state.drawn_settings)
+            kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
         except OSError as error:
             report(state, "Keeping the draws beside their ledger", error)
             return
         with state.hold_trait_notifications():
-            state.kept = self._kept.all()
+            state.kept = self.kept_sets.all()
             state.in_view = kept.number
 
     @shown_together
@@ -179,7 +167,7 @@ class Session(ChosenData):
         except LedgerError as error:  # its draws can be shown, but nothing can be charged
             state.account = None
             report(state, "Reading the ledger", error)
-        self.say(f"Showing {plural(last.rashomon_set_.n_draws, 'draw')} of a fitted estimator.")
+        self.say(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @shown_together
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
@@ -340,8 +328,8 @@ class Session(ChosenData):
         fitted.rashomon_set_ = state.rashomon_set  # what is on screen, its groups and all
         fitted.guarantee_ = fitted.rashomon_set_.guarantee
         self.estimator = make_pipeline(self._encoder, fitted)
-        asked, got = fitted.plan_.n_draws, state.n_drawn
         self._keep()
+        asked, got = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if got < asked else "done"
         self.say(receipt(state, got, asked))
 

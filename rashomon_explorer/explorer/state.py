@@ -39,11 +39,14 @@ class Alert:
         The error's own message, which names the remedy.
     kept : str
         What is still there.
+    public : str
+        The reason as it may be told in the release, where `reason` may not.
     """
 
     failed: str
     reason: str
     kept: str = "Your settings and figures are kept."
+    public: str = ""
 
 
 class ExplorerState(traitlets.HasTraits):

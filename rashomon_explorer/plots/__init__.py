@@ -33,12 +33,14 @@ from rashomon_explorer.plots.spread import (
     plot_released_spread,
 )
 from rashomon_explorer.plots.theme import empty_figure
+from rashomon_explorer.plots.tradeoff import attack_in_words, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
 
 __all__ = [
     "GTU",
     "Multiplicity",
     "Promise",
+    "attack_in_words",
     "budget_bar",
     "default_axes",
     "empty_figure",
@@ -66,8 +68,10 @@ __all__ = [
     "plot_released",
     "plot_released_coefficients",
     "plot_released_spread",
+    "plot_tradeoff",
     "plot_width_or_noise",
     "promise_curves",
     "promises",
     "promises_table",
+    "tradeoff_table",
 ]

@@ -61,7 +61,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     doubt = " · draws may be far outside the set" if released.doubt else ""
-    return add_band(figure, "release", f"released: paid with {released.price}{seed}{doubt}")
+    paid = released.price.replace(" at δ", "<br>at δ")  # figures may be narrow
+    return add_band(figure, "release", f"released: paid with {paid}{seed}{doubt}")
 
 
 def _interval(low: float, high: float) -> str:

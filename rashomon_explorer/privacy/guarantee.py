@@ -194,8 +194,8 @@ class Guarantee(Shown):
         """Type II error below which no test between neighbours gets at type I error α.
 
         The largest that pure DP, Gaussian DP or ``curve`` proves; with (ε, δ) parts, or where
-        only zCDP or Rényi DP holds, the envelope of (ε, δ) pairs (Dong, Roth and Su 2022,
-        Proposition 2.12).
+        neither Gaussian DP nor a curve is known, also the envelope of (ε, δ) pairs (Dong, Roth and
+        Su 2022, Proposition 2.12).
 
         Parameters
         ----------
@@ -218,18 +218,21 @@ class Guarantee(Shown):
             raise ValueError("alpha must be in [0, 1]")
         if not self.holds:
             return np.zeros_like(levels)[()]
-        apart = self.approximate_epsilon or self.approximate_delta
-        closed = self.curve is not None or math.isfinite(min(self.mu, self.pure_epsilon))
-        if apart or not closed:
-            epsilon = np.linspace(0.0, 50.0, 2001)
-            pairs = np.array([self.delta(e) for e in epsilon])
-            return envelope(levels, epsilon, pairs)
         curves: list[TradeOff] = [self.curve] if self.curve is not None else []
         if math.isfinite(self.mu):
             curves.append(Gaussian(self.mu))
+        apart = bool(self.approximate_epsilon or self.approximate_delta)
+        # A pure ε alone says little where zCDP holds as well, as it does of many draws together.
+        bounds = [self._by_pairs(levels)] if apart or not curves else []
         if math.isfinite(self.pure_epsilon):
             curves.append(Approximate(self.pure_epsilon))
-        return np.asarray(np.max([curve(levels) for curve in curves], axis=0))[()]
+        if not apart:
+            bounds += [curve(levels) for curve in curves]
+        return np.asarray(np.max(bounds, axis=0))[()]
+
+    def _by_pairs(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        epsilon = np.linspace(0.0, 50.0, 2001)
+        return envelope(levels, epsilon, np.array([self.delta(e) for e in epsilon]))
 
     def renyi(self, order: float) -> float:
         """Bound on the Rényi divergence D_a between neighbours, in both directions.

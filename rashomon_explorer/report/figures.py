@@ -3,19 +3,15 @@
 import json
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.plots.theme import (
-    BLUE,
     CATEGORIES,
-    GREY,
     VERMILLION,
     curator_band,
     new_figure,
 )
-from rashomon_explorer.privacy import Guarantee
 
 # WebGL traces compile code, which the page's own security policy forbids.
 _DRAWN_AS = {"scattergl": "scatter"}
@@ -47,46 +43,6 @@ def json_for_script(values: Any) -> str:
     """
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
-    """Least type II error of any test between neighbours, at a few type I errors."""
-    levels = np.concatenate([[0.0, 0.001, 0.01], np.linspace(0.02, 1.0, 50)])
-    index = pd.Index(levels, name="false alarms at most")
-    return pd.DataFrame({"misses at least": guarantee.tradeoff(levels)}, index=index)
-
-
-def plot_tradeoff(table: pd.DataFrame) -> go.Figure:
-    """Plot what a test for one record can do: misses against false alarms.
-
-    Below the curve no test gets.
-    """
-    figure = new_figure(
-        "What can be told about one record",
-        "no test between neighbouring data sets gets below the curve; the diagonal is guessing",
-    )
-    figure.add_scatter(
-        x=[0, 1],
-        y=[1, 0],
-        mode="lines",
-        name="guessing: nothing told",
-        line={"color": GREY, "dash": "dot", "width": 2},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=table.index.to_numpy(),
-        y=table["misses at least"].to_numpy(),
-        mode="lines",
-        name="proved",
-        line={"color": BLUE, "width": 2.5},
-        hovertemplate="false alarms %{x:.1%}: misses at least %{y:.1%}<extra></extra>",
-    )
-    figure.update_layout(
-        xaxis={"title": "false alarms (type I error)", "range": [0, 1], "tickformat": ".0%"},
-        yaxis={"title": "misses (type II error)", "range": [-0.02, 1.02], "tickformat": ".0%"},
-        margin={"b": 96},
-    )
-    return figure
 
 
 def plot_curves(table: pd.DataFrame, psi: float, *, guaranteed: bool) -> go.Figure:

@@ -20,13 +20,11 @@ from jupyter_client.kernelspec import KernelSpecManager
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 from voila.app import Voila
-from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
 from rashomon_explorer.server.serving import LOOPBACK, Serving
-from rashomon_explorer.server.visitors import LimitedPages, PageIsLeft, Visitors
-from rashomon_explorer.under_way import FOLDER_VARIABLE
+from rashomon_explorer.server.visitors import LimitedPages, Visitors
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""
@@ -78,10 +76,10 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Let the page count how many of it are open, and end its program after its draw."""
-        ours = {TornadoVoilaHandler: LimitedPages, VoilaShutdownKernelHandler: PageIsLeft}
+        """Let the page count how many of it are open."""
         return [
-            (rule[0], ours.get(rule[1], rule[1]), *rule[2:]) for rule in super().init_handlers()
+            (rule[0], LimitedPages, *rule[2:]) if rule[1] is TornadoVoilaHandler else rule
+            for rule in super().init_handlers()
         ]
 
     def start(self) -> None:
@@ -125,8 +123,7 @@ def serve(serving: Serving) -> None:
     # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
     logging.getLogger("tornado").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
-        told = {HOME_VARIABLE: str(serving.home), FOLDER_VARIABLE: scratch}
-        os.environ.update(_surroundings(scratch), **told)
+        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(serving.home)})
         dashboard = Dashboard(serving, connection_dir_root=scratch)
         dashboard.initialize([])
         dashboard.start()

@@ -1,8 +1,6 @@
 """Who comes to the dashboard: whoever brings the token, and as many as there is room for."""
 
-import os
 from html import escape
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
@@ -10,10 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.auth.login import LoginFormHandler
 from tornado.web import RequestHandler
-from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.tornado.handler import TornadoVoilaHandler
-
-from rashomon_explorer.under_way import FOLDER_VARIABLE, is_under_way
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -95,24 +90,3 @@ class LimitedPages(TornadoVoilaHandler):
         manager = self.kernel_manager
         ready = sum(manager.get_pool_size(name) for name in manager._pools)
         return len(manager.list_kernel_ids()) - ready
-
-
-class PageIsLeft(VoilaShutdownKernelHandler):
-    """Ends a page's program when the page is left, unless it draws what has been paid for.
-
-    Then it goes on, keeps what it draws beside the ledger, and is ended when it has been idle.
-    """
-
-    async def post(self, kernel_id: str) -> None:
-        """End the program, or leave it to finish its draw."""
-        if self.current_user is not None and self._draws(kernel_id):
-            self.set_status(204)
-            self.finish()
-            return
-        await super().post(kernel_id)
-
-    def _draws(self, kernel_id: str) -> bool:
-        if kernel_id not in self.kernel_manager:
-            return False
-        process = self.kernel_manager.get_kernel(kernel_id).provisioner.pid
-        return is_under_way(Path(os.environ[FOLDER_VARIABLE]), process)

@@ -17,6 +17,8 @@ FIGURES = {
     "promise": "plan",
     "plan": "plan",
     "budget": "release",
+    "aggregates": "release",
+    "tradeoff": "release",
 }
 """The view of each figure."""
 

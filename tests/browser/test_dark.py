@@ -115,8 +115,6 @@ def test_a_page_says_that_its_program_is_silent(page: Page, dashboard: Any) -> N
     page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it")
     page.wait(lambda: page.run(_DISCONNECTED), "the widgets to notice")
     assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
-    page.button("Start again").click()
-    page.wait(lambda: "noise. Choose it again under Data" in page.status, "the table's name")
 
 
 # The page's clock runs ten times as fast: it is patient for two seconds, and not for twenty.

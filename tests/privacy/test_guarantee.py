@@ -262,3 +262,13 @@ def test_no_price_is_rounded_off_to_nothing(make: Callable[[float], Guarantee]) 
 def test_what_is_no_number_is_refused_by_name(ask: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"(rho|mu|epsilon|delta) must be"):
         ask()
+
+
+def test_many_pure_charges_are_told_by_their_zcdp_too():
+    """Pure ε alone lets an attacker of 20 charges win for sure; their zCDP does not."""
+    many = Guarantee("composition", "twenty draws", pure_epsilon=8.0, rho=0.4)
+    levels = [0.01, 0.05, 0.2]
+    proved, zcdp_alone = many.tradeoff(levels), zcdp(0.4).tradeoff(levels)
+    assert all(proved >= zcdp_alone - 1e-12) and proved[1] > 0.6
+    assert pure(8.0).tradeoff(0.05) < 0.01  # the control: ε alone
+    assert pure(1.0).tradeoff(0.05) == pytest.approx(1 - math.e * 0.05, abs=1e-6)

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import rashomon_explorer
+from rashomon_explorer.plots import plot_tradeoff, tradeoff_table
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words
-from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections.base import Section, Skip
 

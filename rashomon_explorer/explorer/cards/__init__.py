@@ -11,6 +11,7 @@ from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
 from rashomon_explorer.explorer.cards.people import PeopleCard
 from rashomon_explorer.explorer.cards.profile import ProfileCard
+from rashomon_explorer.explorer.cards.release import AggregatesCard, TradeoffCard
 from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
 
@@ -28,11 +29,14 @@ CARDS: tuple[type[FigureCard], ...] = (
     ImportancePairCard,
     ProfileCard,
     DistributionCard,
+    AggregatesCard,
+    TradeoffCard,
 )
 """Every figure of the page."""
 
 __all__ = [
     "CARDS",
+    "AggregatesCard",
     "BoundsCard",
     "BudgetCard",
     "ClassRelianceCard",
@@ -48,4 +52,5 @@ __all__ = [
     "ProfileCard",
     "PromiseCard",
     "SpreadCard",
+    "TradeoffCard",
 ]

@@ -32,7 +32,7 @@ class AlertPanel:
         self.dismiss = ipywidgets.Button(description="Dismiss", tooltip="Hide this message")
         self.dismiss.add_class("rx-quiet")
         self.dismiss.on_click(lambda _: setattr(state, "alert", None))
-        state.observe(lambda _: self.refresh(), "alert")
+        state.observe(lambda _: self.refresh(), ["alert", "view"])
         self.widget = ipywidgets.HBox([self.text, self.dismiss])
         self.widget.add_class("rx-alert")
         self.refresh()
@@ -44,7 +44,8 @@ class AlertPanel:
         if alert is None:
             self.text.html = ""
             return
-        reason = escape(alert.reason).replace("\n", "<br>")
+        told = (self.state.view == "release" and alert.public) or alert.reason
+        reason = escape(told).replace("\n", "<br>")
         self.text.html = (
             f"<b>{escape(alert.failed)} did not work.</b> {reason} "
             f'<span class="rx-note">{escape(alert.kept)}</span>'

@@ -26,6 +26,8 @@ class TopBar:
         Its data set, account and sets are told.
     who : ipywidgets.Widget
         The switch between curator and release.
+    saver : ipywidgets.Widget
+        Saves what may leave.
 
     Attributes
     ----------
@@ -41,7 +43,7 @@ class TopBar:
         The bar.
     """
 
-    def __init__(self, session: Session, who: ipywidgets.Widget) -> None:
+    def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
         self.state = state = session.state
         brand = ipywidgets.HTML(_BRAND)
         brand.add_class("rx-brand")
@@ -52,7 +54,7 @@ class TopBar:
         self.sets = SetPicker(session)
         self.theme = ThemeSwitch()
         self.widget = ipywidgets.HBox(
-            [brand, self.data, self.gauge, self.sets.widget, who, self.theme]
+            [brand, self.data, self.gauge, self.sets.widget, who, self.theme, saver]
         )
         self.widget.add_class("rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "sampler"])

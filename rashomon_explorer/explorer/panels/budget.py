@@ -59,7 +59,7 @@ class BudgetGauge:
         self.same_rows = ipywidgets.HTML()
         hide_when_empty(self.same_rows)
         state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
-        state.observe(lambda _: self._say_same_rows(), "same_rows")
+        state.observe(lambda _: self._say_same_rows(), ["same_rows", "view"])
         parts = [self.same_rows, self.gauge, self.epsilon, self.delta]
         self.widget = card("", "Budget", parts, self._code)
         self.refresh()
@@ -76,7 +76,7 @@ class BudgetGauge:
         )
 
     def _say_same_rows(self) -> None:
-        told = escape(self.state.same_rows)
+        told = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = told and f'<p class="rx-band rx-none" role="alert">{told}</p>'
 
     def refresh(self) -> None:

@@ -123,6 +123,7 @@ class SchemaPanel:
         self.preview.observe(lambda _: self._show_rows(), "value")
         self.state.observe(lambda _: self._lock(), "phase")
         self.state.observe(lambda _: self._remark(), "same_rows")
+        self.state.observe(lambda _: self._look(), "view")
 
     def lines(self) -> tuple[str, ...]:
         """Python that loads the same table."""
@@ -141,13 +142,28 @@ class SchemaPanel:
         """Write form, remarks and the file to save again."""
         table = self.table
         self._details.layout.display = "none" if table is None else None
-        self.form.rows = [] if table is None else form_rows(table, self._problems)
+        self._write_form()
         self.saver.content = "" if table is None else table.schema.to_toml()
         self.saver.name = "" if table is None else f"{table.name}.toml"
         self.confirm.disabled = table is None or not table.schema.unconfirmed
         self._offer_classes()
         self._remark()
         self._show_rows()
+
+    def _look(self) -> None:
+        """Show the release nothing that was read from rows."""
+        self._write_form()
+        self._remark()
+        self._show_rows()
+
+    def _write_form(self) -> None:
+        rows = [] if self.table is None else form_rows(self.table, self._problems)
+        private = {"shape": "", "problem": ""} if self._released else {}
+        self.form.rows = [{**row, **private} for row in rows]
+
+    @property
+    def _released(self) -> bool:
+        return self.state.view == "release"
 
     def _picked(self) -> None:
         file = self.file
@@ -159,6 +175,7 @@ class SchemaPanel:
                 "Explorer(data=load_csv(path, schema=...))"
             )
         frame = read_table(file.name, file.content)
+        file.content = b""  # read once: private rows stand in no widget
         self.edit(TableEditor.proposed(PurePath(file.name).stem, frame))
         self.state.alert = None
         self.session.say(
@@ -227,7 +244,7 @@ class SchemaPanel:
             )
         listed = "".join(f"<li>{escape(one)}</li>" for one in told)
         band = '<span class="rx-band rx-curator">curator: read from private rows</span>'
-        self.notes.value = f"{band}<ul>{listed}</ul>" if listed else ""
+        self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
 
     @property
     def _on_screen(self) -> bool:
@@ -235,7 +252,7 @@ class SchemaPanel:
         return data is not None and self.table is not None and data.name == self.table.name
 
     def _show_rows(self) -> None:
-        if self.table is None or not self.preview.value:
+        if self.table is None or not self.preview.value or self._released:
             self._rows.value = ""
             return
         band = '<span class="rx-band rx-curator">curator: private rows</span>'

@@ -58,6 +58,10 @@ VIEWS: tuple[ViewPlan, ...] = (
         "release",
         "Release & ledger",
         "What may leave, and at what price?",
-        (("budget",),),
+        (
+            ("basket panel",),
+            ("take panel",),
+            ("aggregates", "tradeoff", "budget", "ledger panel"),
+        ),
     ),
 )

@@ -1,5 +1,6 @@
 """The small browser widgets the dashboard adds to ipywidgets."""
 
+from rashomon_explorer.explorer.widgets.choice_table import ChoiceTable
 from rashomon_explorer.explorer.widgets.dial import Dial
 from rashomon_explorer.explorer.widgets.download import Download, Made
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
@@ -13,6 +14,7 @@ from rashomon_explorer.explorer.widgets.tabs import Tabs
 from rashomon_explorer.explorer.widgets.theme_switch import ThemeSwitch
 
 __all__ = [
+    "ChoiceTable",
     "Dial",
     "Download",
     "FilePicker",

@@ -7,6 +7,7 @@ from itertools import accumulate
 import pandas as pd
 
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.tradeoff import plot_tradeoff, tradeoff_table
 from rashomon_explorer.privacy import (
     Guarantee,
     Ledger,
@@ -15,7 +16,6 @@ from rashomon_explorer.privacy import (
     running_epsilon,
 )
 from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
-from rashomon_explorer.report.figures import plot_tradeoff, tradeoff_table
 from rashomon_explorer.report.material import Curator, Release
 from rashomon_explorer.rounding import epsilon_text, rounded_up
 

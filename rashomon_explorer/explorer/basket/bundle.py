@@ -1,0 +1,185 @@
+"""Everything that may leave, in one zip file that needs neither this page nor a network."""
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.explorer.basket import score
+from rashomon_explorer.explorer.basket.contents import Contents
+from rashomon_explorer.explorer.basket.readme import readme
+from rashomon_explorer.explorer.definitions import DEFINITIONS
+from rashomon_explorer.measures.glossary import TERMS
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.plots import (
+    plot_promise,
+    plot_released,
+    plot_released_spread,
+    plot_tradeoff,
+)
+from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.report import release_report
+
+File = str | bytes
+_SCRIPT = "figures/plotly.min.js"
+_WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
+
+
+def bundle(given: Contents) -> bytes:
+    """Write the zip file."""
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, said_elsewhere():
+        for name, content in _files(given):
+            info = zipfile.ZipInfo(name, _WHEN)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+    return into.getvalue()
+
+
+def _files(given: Contents) -> Iterator[tuple[str, File]]:
+    yield "README.txt", readme(given)
+    for name, make in _FILES.items():
+        content = make(given)
+        if content is not None:
+            yield name, content
+    yield _SCRIPT, get_plotlyjs()
+    for name, figure in figures(given).items():
+        yield f"figures/{name}.html", _page(figure)
+        yield f"figures/{name}.json", figure.to_json()
+
+
+def figures(given: Contents) -> dict[str, go.Figure]:
+    """Make the figures that may leave, by name."""
+    models = given.models
+    made = {
+        "coefficients": plot_released_spread(models),
+        "one_record": plot_tradeoff(models.guarantee, "these models"),
+    }
+    if models.as_drawn and models.plan.of_exact_draws:
+        made["promise"] = plot_promise(models.plan)
+    for place, one in enumerate(given.purchases, 1):
+        made[f"aggregates_{place}"] = plot_released(one.released)
+    return made
+
+
+def _page(figure: go.Figure) -> str:
+    shown = go.Figure(figure).update_layout(
+        template=templates()["light"], paper_bgcolor="white", plot_bgcolor="white"
+    )
+    written: str = shown.to_html(include_plotlyjs="directory", full_html=True)
+    return written
+
+
+def _json(values: Any) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=1, default=str)
+
+
+def _models_json(given: Contents) -> str:
+    models = given.models
+    each = models.coef.reshape(models.n_draws, models.outputs, -1)
+    return _json(
+        {
+            "format": "rashomon-explorer models",
+            "version": 1,
+            "columns": list(models.feature_names[:-1]),
+            "link": models.link,
+            "row_norm": models.row_norm,
+            "target_bounds": list(models.target_bounds),
+            "classes": list(models.classes),
+            "psi": models.psi,
+            "chosen": list(models.steps),
+            "coefficients": each[..., :-1].tolist(),
+            "intercepts": each[..., -1].tolist(),
+        }
+    )
+
+
+def _models_npz(given: Contents) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "models.npz"
+        given.models.save(path)
+        return path.read_bytes()
+
+
+def _guarantee(given: Contents) -> str:
+    told = {
+        "models": given.models.guarantee.to_dict(),
+        "aggregates": [one.released.guarantee.to_dict() for one in given.purchases],
+        "together": {"epsilon": given.total, "delta": given.models.plan.delta},
+    }
+    return _json(told)
+
+
+def _aggregates(given: Contents) -> str | None:
+    told = [one.released.to_dict() for one in given.purchases]
+    return _json(told) if told else None
+
+
+def _definitions(given: Contents) -> str:
+    numbers = {name: vars(one) for name, one in DEFINITIONS.items()}
+    bought = {a.query: a.definition for one in given.purchases for a in one.released.answers}
+    return _json({"terms": TERMS, "numbers": numbers, "aggregates": bought})
+
+
+def _schema(given: Contents) -> str | None:
+    return None if given.schema is None else given.schema.to_toml()
+
+
+def _ledger(given: Contents) -> str | None:
+    """Tell number, notion and total; names, times and remarks stay at home."""
+    account = given.account
+    if account is None or not account.exists:
+        return None
+    charges = [
+        {"charge": one.id, "notion": one.mechanism, "state": one.standing}
+        for one in account.charges
+    ]
+    told = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
+    return _json({**told, "charges": charges})
+
+
+def _score(given: Contents) -> str:
+    return Path(score.__file__).read_text(encoding="utf-8")
+
+
+def _report(given: Contents) -> str:
+    return release_page(given)
+
+
+def release_page(given: Contents) -> str:
+    """Write the release's edition of the report."""
+    radius = given.models.plan.radius
+    whole = given.constants is not None and radius is not None and given.models.as_drawn
+    target = given.schema.target if given.schema is not None else None
+    with tempfile.TemporaryDirectory() as folder, said_elsewhere():
+        path = release_report(
+            given.models,
+            Path(folder) / "report.html",
+            aggregates=[one.released for one in given.purchases],
+            target="" if target is None else target.name,
+            constants=given.constants if whole else None,
+            domain=Ball(radius) if whole and radius is not None else None,
+        )
+        return path.read_text(encoding="utf-8")
+
+
+_FILES: Mapping[str, Callable[[Contents], File | None]] = {
+    "models.json": _models_json,
+    "models.npz": _models_npz,
+    "score.py": _score,
+    "schema.toml": _schema,
+    "guarantee.json": _guarantee,
+    "aggregates.json": _aggregates,
+    "definitions.json": _definitions,
+    "ledger.json": _ledger,
+    "report.html": _report,
+}
+"""Files of the bundle beside its figures; what is None is left out."""

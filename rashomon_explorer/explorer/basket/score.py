@@ -1,0 +1,59 @@
+"""Scores of released models on encoded rows; needs models.json beside it, numpy and nothing else.
+
+from score import read, scores
+models = read("models.json")
+scores(models, rows)        # (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+
+def read(path: str) -> Any:
+    """Read models.json, or any file that was written like it."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def scores(models: dict[str, Any], rows: Any) -> Any:
+    """Predict with every model.
+
+    Rows hold the columns that models["columns"] names, encoded as schema.toml declares. Two
+    classes: probability of the second (or its label, for a hinge). More classes: probability of
+    each. A regression: the target itself.
+    """
+    rows = np.asarray(rows, dtype=float)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows * np.minimum(1.0, models["row_norm"] / np.maximum(lengths, 1e-300))
+    linear = np.einsum("kof,nf->kno", np.asarray(models["coefficients"]), rows)
+    linear = linear + np.asarray(models["intercepts"])[:, None, :]
+    return PREDICTIONS[models["link"]](linear, models)
+
+
+def _probability(linear: Any, models: dict[str, Any]) -> Any:
+    return 1.0 / (1.0 + np.exp(-linear[..., 0]))
+
+
+def _label(linear: Any, models: dict[str, Any]) -> Any:
+    return (linear[..., 0] > 0).astype(float)
+
+
+def _of_each_class(linear: Any, models: dict[str, Any]) -> Any:
+    every = np.concatenate([np.zeros_like(linear[..., :1]), linear], axis=-1)
+    grown = np.exp(every - every.max(axis=-1, keepdims=True))
+    return grown / grown.sum(axis=-1, keepdims=True)
+
+
+def _target(linear: Any, models: dict[str, Any]) -> Any:
+    low, high = models["target_bounds"]
+    return (low + high) / 2 + linear[..., 0] * (high - low) / 2
+
+
+PREDICTIONS = {
+    "logistic": _probability,
+    "sign": _label,
+    "softmax": _of_each_class,
+    "identity": _target,
+}

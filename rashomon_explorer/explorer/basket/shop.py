@@ -1,0 +1,184 @@
+"""Where a basket is filled and paid for: what is on screen, the ledger, and what was bought."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer.basket.basket import Basket
+from rashomon_explorer.explorer.basket.contents import Contents
+from rashomon_explorer.explorer.basket.purchase import Purchase, Purchases
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.release import release
+from rashomon_explorer.schema import Categorical, Ordered, YesNo
+
+_NO_MODELS = "there are no models to release yet: press Draw"
+_NO_ROWS = "the rows are not here, and aggregates are made of them: choose the data set under Data"
+_LEVELLED = (Categorical, Ordered, YesNo)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A basket that is about to be paid for.
+
+    Attributes
+    ----------
+    pay : callable
+        Charges the ledger, reads the rows, and gives what was bought.
+    coef : ndarray
+        The models on screen when it was ordered.
+    """
+
+    pay: Callable[[], Purchase]
+    coef: FloatArray
+
+
+class Shop:
+    """What may be bought of the rows for the set on screen, and what was.
+
+    Parameters
+    ----------
+    session : Session
+        Its set, rows and ledger; ``state.paid`` follows the set on screen.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self._of: Any = None
+        self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
+        self._follow()
+
+    def models(self, draws: tuple[int, ...] | None = None) -> ReleasedSet:
+        """Give what may leave of the set on screen: all, or some chosen without private rows.
+
+        Raises
+        ------
+        DataError, CuratorOnlyError
+            If there is nothing that may leave, saying why.
+        """
+        drawn = self.state.rashomon_set
+        if drawn is None or not drawn.n_draws or self.state.spent:
+            raise DataError(_NO_MODELS)
+        if not isinstance(drawn, RashomonSet):
+            raise CuratorOnlyError("only linear models that were drawn and paid for may leave here")
+        if not drawn.guarantee.holds:
+            raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
+        with said_elsewhere():
+            released = drawn.release()
+        if draws is None:
+            return released
+        mask = np.isin(np.arange(released.n_draws), draws)
+        return released.filter(mask, reads_rows=False)
+
+    @property
+    def groups(self) -> Mapping[str, tuple[Any, ...]]:
+        """Sensitive columns whose levels are declared, and the levels."""
+        data = self.state.data
+        if data is None:
+            return {}
+        columns = [one for one in data.schema.columns if one.role == "sensitive"]
+        return {one.name: tuple(one.texts) for one in columns if isinstance(one, _LEVELLED)}
+
+    def basket(
+        self,
+        names: tuple[str, ...],
+        epsilon: float,
+        *,
+        weights: Mapping[str, float] | None = None,
+        draws: tuple[int, ...] | None = None,
+        group: str = "",
+    ) -> Basket:
+        """Fill a basket for the set on screen; reads no row.
+
+        Raises
+        ------
+        DataError, CuratorOnlyError
+            If nothing of this set or table can be bought.
+        """
+        state, models = self.state, self.models(draws)
+        if state.data is None or self.session.rows is None:
+            raise DataError(_NO_ROWS)
+        if state.data.bounds_learnt:
+            raise CuratorOnlyError("nothing of this table may leave: bounds were learnt from it")
+        return Basket(
+            models,
+            len(self.session.rows),
+            names,
+            epsilon,
+            0.0 if state.account is None else state.account.delta,
+            weights or {},
+            self.groups.get(group, ()),
+        )
+
+    def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
+        """Say what may leave of the set on screen, with what was paid for of these models."""
+        state = self.state
+        data = state.data
+        usable = data is not None and not data.bounds_learnt
+        return Contents(
+            "a table" if data is None else str(data.name),
+            self.models(draws),
+            tuple(one for one in state.paid if one.draws == draws),
+            data.schema if usable else None,
+            self.session.constants,
+            self.session.refresh_account(),
+        )
+
+    def order(
+        self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
+    ) -> Order:
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside.
+
+        The set and table on screen may change meanwhile: what was ordered stays what it is.
+        """
+        session, account = self.session, self.session.refresh_account()
+        if basket.plan is None or account is None:
+            raise DataError("the basket is empty: tick what is to be released")
+        ledger, adds = session.ledger_to_charge(), basket.adds(account)
+        rows, targets, at = session.rows, session.targets, datetime.now().replace(microsecond=0)
+        by = self.state.data.sensitive[group] if basket.categories else None
+        kept = self._purchases()
+
+        def pay() -> Purchase:
+            with said_elsewhere():
+                released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
+            bought = Purchase(released, at, adds, draws, group)
+            if kept is not None:
+                kept.add(bought)
+            return bought
+
+        return Order(pay, self._of)
+
+    def received(self, order: Order, bought: Purchase) -> None:
+        """Put on screen what was bought, if its set is still there, and say what is left."""
+        state, session = self.state, self.session
+        if self._of is not None and np.array_equal(self._of, order.coef):
+            state.paid = (*state.paid, bought)
+        account = session.refresh_account()
+        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+        numbers = plural(len(bought.released.statistics), "number")
+        session.say(f"Bought {numbers} for {price(bought.adds)}.{left}")
+
+    def _purchases(self) -> Purchases | None:
+        kept, number = self.session.kept_sets, self.state.in_view
+        return None if kept is None or not number else Purchases(kept.paid(number))
+
+    def _follow(self) -> None:
+        """Show what was paid for of the set on screen, and of no other."""
+        drawn = self.state.rashomon_set
+        coef = getattr(drawn, "coef", None)
+        same = coef is not None and self._of is not None and np.array_equal(coef, self._of)
+        self._of = coef
+        kept = self._purchases()
+        if kept is not None:
+            self.state.paid = kept.all()
+        elif not same:
+            self.state.paid = ()

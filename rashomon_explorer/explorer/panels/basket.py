@@ -1,0 +1,300 @@
+"""The basket: which aggregates of the rows may leave beside the models, and for how much."""
+
+import asyncio
+from html import escape
+from typing import Any
+
+import ipywidgets
+
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer.basket import AGGREGATES, Basket, Shop
+from rashomon_explorer.explorer.basket.shop import Order
+from rashomon_explorer.explorer.guard import guarded, report
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.widgets import ChoiceTable, Dial
+from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left
+
+_ALL, _SELECTED = "all", "selected"
+_NO_GROUPS = "no groups"
+_HEADINGS = [
+    ["Aggregate of the private rows", "What may leave, with noise, once it is paid for"],
+    ["± noise", "Standard deviation of the noise that is added before a number leaves"],
+    ["share", "Its weight, and its part of the whole price"],
+]
+_UNSTATED = (
+    "models that were chosen by private figures may not leave: confirm that they were not, or take "
+    "all models"
+)
+_PAYING = "Paying for aggregates"
+
+
+class BasketPanel:
+    """Fill the basket, see its price, pay once.
+
+    Parameters
+    ----------
+    shop : Shop
+        What may be bought, and where it is paid for.
+
+    Attributes
+    ----------
+    which : ipywidgets.ToggleButtons
+        All models of the set, or the selected ones.
+    stated : ipywidgets.Checkbox
+        The statement that the selected ones were chosen without a look at private rows.
+    group : ipywidgets.Dropdown
+        Column by which groups are told apart.
+    table : ChoiceTable
+        The aggregates.
+    epsilon : Dial
+        What they may cost together, by themselves.
+    pay, yes, no : ipywidgets.Button
+        The first asks, the second pays.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    title = "Basket"
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.state = shop.state
+        self._task: asyncio.Task[None] | None = None
+        self._paying = False
+        self.which = ipywidgets.ToggleButtons(options=[("All models", _ALL)])
+        self.which.add_class("rx-which")
+        self.stated = ipywidgets.Checkbox(
+            description="I chose them without looking at anything marked curator",
+            indent=False,
+        )
+        self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
+        self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
+        self.epsilon = Dial(
+            label="Price ε of the aggregates",
+            unit="if alone",
+            help="More buys less noise. The button says what the ledger charges.",
+            low=0.01,
+            high=10.0,
+            log=True,
+            value=0.5,
+        )
+        self.words = ipywidgets.HTML()
+        self.words.add_class("rx-note")
+        self.pay = ipywidgets.Button(button_style="primary")
+        self.pay.add_class("rx-draw")
+        self.yes = ipywidgets.Button(button_style="primary")
+        self.no = ipywidgets.Button(description="Not now")
+        self._code = CodeToggle(self.lines, "Basket")
+        self.widget = self._framed()
+        self._connect()
+        self._offer()
+
+    def _framed(self) -> ipywidgets.Widget:
+        asked = ipywidgets.HBox([self.yes, self.no])
+        buttons = ipywidgets.HBox([self.pay, asked])
+        for box in (asked, buttons):
+            box.add_class("rx-buttons")
+        self._asked = asked
+        choose = ipywidgets.HBox([self.which, self.group])
+        choose.add_class("rx-basket-of")
+        hide_when_empty(self.words)
+        parts = [choose, self.stated, self.table, self.epsilon, self.words, buttons]
+        framed = card("", self.title, parts, self._code)
+        framed.add_class("rx-basket")
+        return framed
+
+    def _connect(self) -> None:
+        watched = ["rashomon_set", "selection", "phase", "data"]
+        self.state.observe(lambda _: self._offer(), watched)
+        self.state.observe(lambda _: self.refresh(), "account")
+        for control in (self.which, self.stated, self.group, self.epsilon):
+            control.observe(lambda _: self.refresh(), "value")
+        self.table.observe(lambda _: self.refresh(), "ticked")
+        self.pay.on_click(lambda _: self._ask(True))
+        self.no.on_click(lambda _: self._ask(False))
+        self.yes.on_click(guarded(self.state, _PAYING, lambda _: self.buy()))
+
+    @property
+    def draws(self) -> tuple[int, ...] | None:
+        """Models that the basket is of; None for all."""
+        return self.state.selection if self.which.value == _SELECTED else None
+
+    @property
+    def group_column(self) -> str:
+        """Column by which groups are told apart; empty without."""
+        return "" if self.group.value == _NO_GROUPS else str(self.group.value)
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that buys the same; nothing is charged by showing it."""
+        return (
+            "from rashomon_explorer.release import release",
+            "basket = explorer.basket_panel.basket()",
+            "basket.plan.table()",
+            "# release(basket.models, explorer.rows, explorer.targets, ledger=explorer.ledger, "
+            "**basket.budget)",
+            "explorer.ledger.epsilon_after(basket.plan.guarantee) - explorer.ledger.spent()",
+        )
+
+    def basket(self) -> Basket:
+        """Fill the basket with what is ticked; reads no row.
+
+        Raises
+        ------
+        DataError, CuratorOnlyError
+            If nothing can be bought, saying why.
+        """
+        draws = self.taken()
+        ticked = dict(self.table.ticked)
+        return self.shop.basket(
+            tuple(name for name in AGGREGATES if name in ticked),
+            self.epsilon.value,
+            weights=ticked,
+            draws=draws,
+            group=self.group_column,
+        )
+
+    def taken(self) -> tuple[int, ...] | None:
+        """Models that may be taken along; None for all.
+
+        Raises
+        ------
+        CuratorOnlyError
+            If some were selected, and nobody says that no private figure was looked at.
+        """
+        if self.draws is not None and not self.stated.value:
+            raise CuratorOnlyError(_UNSTATED)
+        return self.draws
+
+    def buy(self) -> None:
+        """Pay for what is in the basket; in a loop aside, so that the page stays alive.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger refuses; nothing was read and nothing was spent.
+        """
+        if self._paying:
+            return
+        basket = self.basket()
+        order = self.shop.order(basket, draws=self.draws, group=self.group_column)
+        self._ask(False)
+        self.state.alert = None
+        self._set_paying(True)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            try:
+                self.shop.received(order, order.pay())
+            finally:
+                self._done()
+        else:
+            self._task = loop.create_task(self._pay_aside(order))
+
+    async def _pay_aside(self, order: Order) -> None:
+        try:
+            self.shop.received(order, await asyncio.to_thread(order.pay))
+        except Exception as error:
+            report(self.state, _PAYING, error)
+        finally:
+            self._done()
+
+    def _done(self) -> None:
+        self.table.ticked = {}
+        self._set_paying(False)
+        guarded(self.state, "Reading the ledger", self.shop.session.refresh_account)()
+
+    def _set_paying(self, paying: bool) -> None:
+        self._paying = paying
+        self.refresh()
+
+    def _ask(self, asking: bool) -> None:
+        self._asked.layout.display = None if asking else "none"
+        self.pay.layout.display = "none" if asking else None
+
+    def _offer(self) -> None:
+        """Offer models and groups again."""
+        chosen = len(self.state.selection)
+        several = [(f"The {plural(chosen, 'selected one')}", _SELECTED)] if chosen else []
+        options = [("All models", _ALL), *several]
+        if list(self.which.options) != options:
+            was = self.which.value
+            self.which.options = options
+            self.which.value = was if was in dict(options).values() else _ALL
+        groups = [_NO_GROUPS, *self.shop.groups]
+        if list(self.group.options) != groups:
+            self.group.options = groups
+            self.group.value = groups[-1]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write what can be bought, and for how much."""
+        several = len(self.which.options) > 1
+        self.which.layout.display = None if several else "none"
+        self.group.layout.display = None if len(self.group.options) > 1 else "none"
+        self.stated.layout.display = None if self.draws is not None else "none"
+        self._code.refresh()
+        self._ask(False)
+        try:
+            basket = self.basket()
+        except (DataError, CuratorOnlyError, ValueError) as error:
+            self._refuse(str(error))
+            return
+        kept = [name for name in self.table.ticked if not basket.why_not(name)]
+        if len(kept) < len(self.table.ticked):
+            self.table.ticked = {name: self.table.ticked[name] for name in kept}
+            return  # which refreshes again
+        self.table.rows = _rows(basket)
+        self._price(basket)
+
+    def _refuse(self, why: str) -> None:
+        self.table.rows = [] if self.state.rashomon_set is None else self.table.rows
+        self.words.value = f"<p>{escape(why[:1].upper() + why[1:])}.</p>"
+        self.pay.description, self.pay.disabled = "Pay", True
+
+    def _price(self, basket: Basket) -> None:
+        account = self.state.account
+        self.table.disabled = self.epsilon.disabled = self._paying or self.state.busy
+        if account is None or basket.plan is None:
+            self.words.value = (
+                "<p>The models are paid for and may leave as they are. Tick numbers of the private "
+                "rows to release beside them.</p>"
+            )
+            self.pay.description, self.pay.disabled = "Nothing to pay", True
+            return
+        asked, left = basket.price(account), what_is_left(account.left)
+        affordable = basket.affordable(account)
+        self.pay.disabled = not affordable or self._paying or self.state.busy
+        self.pay.description = "Paying…" if self._paying else f"Pay {asked}"
+        self.yes.description = f"Yes, spend {asked} for good"
+        alone = price(basket.plan.guarantee.epsilon(account.delta))
+        told = f"{alone} if it were the only charge; after the draws it adds {asked} to the ledger."
+        if not affordable:
+            told = f"<b>Over the budget</b>: it would add {asked}, and ε = {left} is left."
+        self.words.value = f"<p>{told} What is bought is kept beside the set.</p>"
+
+
+def _rows(basket: Basket) -> list[dict[str, Any]]:
+    plan = basket.plan
+    priced = {} if plan is None else dict(zip(basket.names, plan.priced, strict=True))
+    rows = []
+    for name, one in AGGREGATES.items():
+        why = basket.why_not(name)
+        bought = priced.get(name)
+        rows.append(
+            {
+                "name": name,
+                "group": one.group,
+                "title": one.title,
+                "definition": why or one.query(basket.models).definition,
+                "why": why,
+                "noise": "" if bought is None else _noise(name, bought.noise.deviation),
+                "share": "" if bought is None else percent(bought.share),
+            }
+        )
+    return rows
+
+
+def _noise(name: str, deviation: float) -> str:
+    """Write the noise; gaps are quotients of sums over rows, and it is those that get it."""
+    told = f"± {number(deviation, 2, 'up')}"
+    return f"{told} rows" if AGGREGATES[name].in_rows else told

@@ -1,0 +1,176 @@
+"""The basket: the price on the button is what the ledger charges, and what leaves was paid for."""
+
+import asyncio
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.basket import AGGREGATES, Purchases, score
+from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.plots.text import price
+from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.release.files import released_of, released_values
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
+    for name, value in {"n_draws": 4, "sampler": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
+        setattr(explorer.state, name, value)
+    explorer.draw()
+    return explorer
+
+
+def _ticked(page, *names):
+    page.basket_panel.table.ticked = dict.fromkeys(names, 1.0)
+    return page.basket_panel
+
+
+def test_the_price_on_the_button_is_what_the_ledger_charges(page):
+    panel = _ticked(page, "ambiguity", "mean_accuracy", "mean_excess")
+    before = page.ledger.spent()
+    promised = panel.pay.description.removeprefix("Pay ")
+    assert promised in panel.yes.description
+    panel.pay.click()
+    assert page.ledger.spent() == before  # asks once
+    panel.yes.click()
+    assert page.state.alert is None
+    added = page.ledger.spent() - before
+    assert price(added) == promised
+    entry = page.ledger.entries()[-1]
+    asked = "release: ambiguity, mean_accuracy, mean_excess"
+    assert (entry.state, entry.note) == ("committed", asked)
+    bought = page.state.paid[-1]
+    assert bought.released.charge == entry.id and bought.adds == pytest.approx(added)
+    assert promised in page.take_panel.receipt.value
+    assert panel.pay.description == "Nothing to pay" and not panel.table.ticked
+    assert "ambiguity" in page.ledger_panel.charges.value
+
+
+def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
+    basket = page.shop.basket((), 0.5)
+    refused = {name for name in AGGREGATES if basket.why_not(name)}
+    assert refused == {name for name, one in AGGREGATES.items() if one.in_rows}
+    assert all("needs groups=" in basket.why_not(name) for name in refused)
+    rows = {row["name"]: row for row in page.basket_panel.table.rows}
+    assert rows["group_sizes"]["why"] and not rows["ambiguity"]["why"]
+
+
+def test_past_the_budget_nothing_is_read_and_nothing_spent(page):
+    panel = _ticked(page, "ambiguity")
+    panel.epsilon.value = 10.0
+    assert panel.pay.disabled and "Over the budget" in panel.words.value
+    spent, paid = page.ledger.spent(), page.state.paid
+    panel.yes.click()  # a button that nobody sees
+    assert page.state.alert is not None and page.ledger.spent() == spent
+    assert page.state.paid == paid
+    panel.epsilon.value, page.state.alert = 0.5, None
+    panel.table.ticked = {}
+
+
+def test_what_rows_cause_is_one_error_and_stays_spent(page):
+    panel = _ticked(page, "ambiguity")
+    charges = len(page.ledger.entries())
+    rows = page.session.rows
+    page.session.rows = rows.assign(**{rows.columns[0]: np.nan})
+    panel.pay.click()
+    panel.yes.click()
+    page.session.rows = rows
+    assert "The price stays spent." in page.state.alert.reason
+    entries = page.ledger.entries()
+    assert len(entries) == charges + 1 and entries[-1].state == "started"
+    assert len(page.state.paid) == 1 and not panel.table.disabled
+    page.state.alert = None
+
+
+def test_chosen_models_leave_only_with_a_statement(page):
+    panel = page.basket_panel
+    page.state.selection = (1, 3)
+    panel.which.value = "selected"
+    assert "chosen by private figures may not leave" in panel.words.value and panel.pay.disabled
+    with pytest.raises(CuratorOnlyError):
+        page.take_panel.bundle.fetch()
+    panel.stated.value = True
+    held = json.loads(_unzipped(page)["models.json"])
+    assert len(held["coefficients"]) == 2 and "filtered" in held["chosen"][0]
+    assumed = json.loads(_unzipped(page)["guarantee.json"])["models"]["assumptions"]
+    assert any("without regard to private rows" in one for one in assumed)
+    page.state.selection = ()
+    assert panel.which.value == "all"
+
+
+def _unzipped(page):
+    archive = zipfile.ZipFile(io.BytesIO(page.take_panel.bundle.fetch().content))
+    return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_bundle_is_used_without_the_page(page, tmp_path):
+    held = _unzipped(page)
+    models = page.rashomon_set
+    plain = json.loads(held["models.json"])
+    rows = page.rows.head(50)
+    assert np.allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)
+    (tmp_path / "models.npz").write_bytes(held["models.npz"])
+    assert np.array_equal(ReleasedSet.load(tmp_path / "models.npz").coef, models.coef)
+    together = json.loads(held["guarantee.json"])["together"]["epsilon"]
+    assert price(together) in held["README.txt"].decode()
+    assert json.loads(held["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
+    assert b"ambiguity" in held["report.html"] and b"noise" in held["definitions.json"]
+    assert {"schema.toml", "score.py", "figures/coefficients.html"} <= set(held)
+    public = json.loads(held["ledger.json"])
+    assert "who" not in json.dumps(public) and public["spent"] == page.ledger.spent()
+    assert b"who" in page.ledger_panel.export.fetch().content
+
+
+def test_what_was_bought_is_there_again_on_a_new_page(page, cancer):
+    released = page.state.paid[0].released
+    assert released_of(json.loads(json.dumps(released_values(released)))) == released
+    again = Explorer(data=cancer, home=page.session.home)
+    assert again.state.paid == page.state.paid != ()
+    again.session.delete_kept(again.state.in_view)
+    assert again.state.paid == () and not list(page.session.home.glob("*.sets/*.paid"))
+
+
+def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
+    async def scenario():
+        explorer = Explorer(data=cancer, home=tmp_path)
+        for name, value in {"n_draws": 2, "sampler": "langevin", "epsilon": 1.0}.items():
+            setattr(explorer.state, name, value)
+        explorer.draw()
+        await explorer.settled()
+        panel = _ticked(explorer, "mean_loss")
+        panel.yes.click()
+        assert panel.pay.description == "Paying…" and panel.pay.disabled
+        panel.yes.click()  # once is enough
+        await panel._task
+        assert len(explorer.state.paid) == 1 and len(explorer.ledger.entries()) == 2
+        explorer.widget.close()
+
+    asyncio.run(scenario())
+
+
+def test_groups_with_declared_levels_can_be_bought(explorer, table):
+    editor = TableEditor.proposed("loans", pd.read_csv(table))
+    editor = editor.edited("sex", "role", "sensitive").confirmed()
+    explorer.session.choose(editor.data())
+    explorer.state.n_draws, explorer.state.sampler, explorer.state.epsilon = 2, "langevin", 1.0
+    explorer.draw()
+    panel = explorer.basket_panel
+    assert panel.group.value == "sex"
+    panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
+    panel.yes.click()
+    assert explorer.state.alert is None
+    assert explorer.state.paid[0].released["rows of f"].estimate > 0
+    assert explorer.state.paid[0].group == "sex"
+
+
+def test_a_file_that_cannot_be_read_is_put_aside(tmp_path):
+    damaged = Purchases(tmp_path / "0001.paid")
+    damaged.path.write_text("{", encoding="utf-8")
+    assert damaged.all() == () and damaged.path.with_suffix(".damaged").exists()
