@@ -1,5 +1,6 @@
 """Tables kept by OpenML, fetched once, cached by scikit-learn, and pinned by their data_id."""
 
+import warnings
 from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any
@@ -37,6 +38,55 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
         if missing_level is not None and column != entry.target:
             frame[column] = frame[column].mask(is_missing(frame[column]), missing_level)
     return frame
+
+
+def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
+    """Fetch a table of OpenML by its name or number; nothing of it is declared by that.
+
+    Parameters
+    ----------
+    asked : str
+        ``"credit-g"``, or ``"31"``.
+
+    Returns
+    -------
+    name : str
+        Its name, with its number: two tables may be called alike.
+    frame : DataFrame
+        Its columns, the default target last.
+
+    Raises
+    ------
+    DataError
+        If there is no such table, no network, or no target.
+
+    Examples
+    --------
+    >>> fetch_table(" ")
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.DataError: name the table: credit-g, or its number on OpenML, 31
+    """
+    asked = asked.strip()
+    if not asked:
+        raise DataError("name the table: credit-g, or its number on OpenML, 31")
+    which = {"data_id": int(asked)} if asked.isdigit() else {"name": asked, "version": "active"}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it tries again, and of versions
+            fetched = sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
+    except (OSError, HTTPException, ValueError) as error:
+        raise DataError(
+            f"OpenML's table {asked!r} could not be fetched: {error}. It needs the network, and a "
+            "name or number that www.openml.org knows. Without a network, save the table there as "
+            "CSV and choose it as a file of your own"
+        ) from error
+    if fetched.target is None:
+        raise DataError(f"OpenML's table {asked!r} names no one target: save it as CSV")
+    frame = pd.DataFrame(fetched.data).assign(**{str(fetched.target.name): fetched.target})
+    nominal = frame.select_dtypes("category").columns
+    frame = frame.astype(dict.fromkeys(nominal, object))
+    return f"{fetched.details['name']}-{fetched.details['id']}", frame
 
 
 def _fetch(entry: CatalogEntry) -> Bunch:

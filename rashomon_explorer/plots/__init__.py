@@ -11,6 +11,7 @@ from rashomon_explorer.plots.coefficients import (
     plot_coefficients,
     plot_released_coefficients,
 )
+from rashomon_explorer.plots.columns import column_table, plot_column
 from rashomon_explorer.plots.disagreement import Multiplicity, multiplicity
 from rashomon_explorer.plots.exact import plot_exact_ranges
 from rashomon_explorer.plots.fairness import plot_fairness_range, plot_frontier
@@ -42,6 +43,7 @@ __all__ = [
     "Promise",
     "attack_in_words",
     "budget_bar",
+    "column_table",
     "default_axes",
     "empty_figure",
     "multiplicity",
@@ -50,6 +52,7 @@ __all__ = [
     "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
+    "plot_column",
     "plot_exact_ranges",
     "plot_fairness_range",
     "plot_frontier",

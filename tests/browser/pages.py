@@ -18,6 +18,7 @@ FIGURES = {
     "plan": "plan",
     "budget": "release",
     "aggregates": "release",
+    "columns": "data",
     "tradeoff": "release",
 }
 """The view of each figure."""

@@ -5,6 +5,7 @@ from rashomon_explorer.explorer.cards.bounds import BoundsCard, PromiseCard
 from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
 from rashomon_explorer.explorer.cards.cloud import CloudCard
 from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRangesCard
+from rashomon_explorer.explorer.cards.columns import ColumnsCard
 from rashomon_explorer.explorer.cards.distribution import DistributionCard
 from rashomon_explorer.explorer.cards.exact import ExactCard
 from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
@@ -31,6 +32,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     DistributionCard,
     AggregatesCard,
     TradeoffCard,
+    ColumnsCard,
 )
 """Every figure of the page."""
 
@@ -42,6 +44,7 @@ __all__ = [
     "ClassRelianceCard",
     "CloudCard",
     "CoefficientRangesCard",
+    "ColumnsCard",
     "DistributionCard",
     "ExactCard",
     "FigureCard",

@@ -8,12 +8,15 @@ import pandas as pd
 from rashomon_explorer.datasets import list_datasets, load_dataset
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.openml import OpenMLPicker
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table import TableEditor
 
 OWN_FILE = "your own table…"
+OPENML = "a table of OpenML…"
 _NOTHING = ""
+_OTHERS = ((OPENML, OPENML), (OWN_FILE, OWN_FILE))
 
 
 class DataPanel:
@@ -27,14 +30,18 @@ class DataPanel:
     Attributes
     ----------
     name : ipywidgets.Dropdown
-        The data sets, and `OWN_FILE`.
+        The data sets, `OPENML` and `OWN_FILE`.
     positive : ipywidgets.Dropdown
         The positive class, shown when there are more than two.
     schema : SchemaPanel
         What is public about the table, one's own or not.
+    openml : OpenMLPicker
+        Fetches a table.
     widget : ipywidgets.Widget
         The panel.
     """
+
+    title = "Data"
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,7 +49,7 @@ class DataPanel:
         self._catalog = list_datasets().set_index("name")
         self.name = ipywidgets.Dropdown(
             description="Data set",
-            options=[("choose…", _NOTHING), *_labels(self._catalog), (OWN_FILE, OWN_FILE)],
+            options=[("choose…", _NOTHING), *_labels(self._catalog), *_OTHERS],
             value=_NOTHING,
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
@@ -51,6 +58,8 @@ class DataPanel:
         hide_when_empty(self.about)
         self.schema = SchemaPanel(session)
         self.schema.file.layout.display = "none"
+        self.openml = OpenMLPicker(self.state, self._fetched)
+        self.openml.widget.layout.display = "none"
         self._code = CodeToggle(self.lines, "Data")
         self._picking = False
         self.name.observe(guarded(self.state, "Loading the data", self._chosen), "value")
@@ -62,7 +71,7 @@ class DataPanel:
         self.widget = card(
             "",
             "Data",
-            [self.name, self.positive, self.about, self.schema.widget],
+            [self.name, self.openml.widget, self.positive, self.about, self.schema.widget],
             self._code,
         )
 
@@ -71,7 +80,7 @@ class DataPanel:
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.datasets import list_datasets", "list_datasets()")
-        if self.name.value == OWN_FILE:
+        if self.name.value in (OWN_FILE, OPENML):
             return (*self.schema.lines(), "explorer.data")
         chosen = f", positive={self.positive.value!r}" if self.positive.options else ""
         return (
@@ -82,8 +91,9 @@ class DataPanel:
 
     def _chosen(self, _change: object) -> None:
         name = self.name.value
-        own = name == OWN_FILE
-        self.schema.file.layout.display = None if own else "none"
+        own = name in (OWN_FILE, OPENML)
+        self.schema.file.layout.display = None if name == OWN_FILE else "none"
+        self.openml.widget.layout.display = None if name == OPENML else "none"
         self._offer_classes([])
         if own or name == _NOTHING:
             self.session.forget()
@@ -95,6 +105,11 @@ class DataPanel:
             self._offer_classes(list(data.classes))
             data = load_dataset(name, positive=self.positive.value)
         self.session.choose(data)
+
+    def _fetched(self, name: str, frame: pd.DataFrame) -> None:
+        """Propose a declaration of a table that was fetched."""
+        self.state.alert = None
+        self.schema.propose(name, frame)
 
     def _picked(self, _change: object) -> None:
         if not self._picking and self.positive.value is not None:

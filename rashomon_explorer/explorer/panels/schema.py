@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 import ipywidgets
+import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import DataError
@@ -176,11 +177,15 @@ class SchemaPanel:
             )
         frame = read_table(file.name, file.content)
         file.content = b""  # read once: private rows stand in no widget
-        self.edit(TableEditor.proposed(PurePath(file.name).stem, frame))
+        self.propose(PurePath(file.name).stem, frame, file.name)
+
+    def propose(self, name: str, frame: pd.DataFrame, called: str = "") -> None:
+        """Put a table into the form, with a declaration proposed from its rows."""
+        self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.say(
-            f"{file.name}: {len(frame):,} rows, {frame.shape[1]} columns. Check what was proposed, "
-            "confirm it, then press Use this table."
+            f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns. Check what was "
+            "proposed, confirm it, then press Use this table."
         )
 
     def _edited(self) -> None:

@@ -30,7 +30,7 @@ class ViewPlan:
 
 
 VIEWS: tuple[ViewPlan, ...] = (
-    ViewPlan("data", "Data", "What is known of the table?", (("data panel",),)),
+    ViewPlan("data", "Data", "What is known of the table?", (("data panel", "columns"),)),
     ViewPlan(
         "plan",
         "Plan",

@@ -1,0 +1,118 @@
+"""How the values of one column lie within what is declared of it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots.text import number, plural, short_names
+from rashomon_explorer.plots.theme import BLUE, GREY, curator_band, new_figure
+from rashomon_explorer.schema import Numeric
+from rashomon_explorer.schema.cells import as_text, is_missing, read_numbers
+from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.levels import Levelled
+
+_BINS = 30
+_MOST_LEVELS = 30
+
+
+def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
+    """Count the rows in each bin of the declared bounds, or at each declared level.
+
+    **Curator: computed from private rows, not private.** Values beyond the bounds are counted at
+    the end where they are clipped; levels that are not declared, and missing values, at the last.
+
+    Parameters
+    ----------
+    cells : Series of shape (n_rows,)
+        The column as it came.
+    column : Column
+        What is declared of it.
+
+    Returns
+    -------
+    DataFrame
+        Column ``rows``, by bin or level.
+
+    Raises
+    ------
+    TypeError
+        If the column is declared as anything.
+
+    Examples
+    --------
+    >>> told = column_table(pd.Series([20, 30, 200, None]), Numeric("age", (0, 120)))
+    >>> int(told["rows"].sum()), int(told["rows"].iloc[-1])
+    (3, 1)
+    """
+    if isinstance(column, Numeric):
+        numbers, _ = read_numbers(cells)
+        held = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
+        counts, edges = np.histogram(held, _BINS, column.bounds)
+        labels = [f"{number(low)} to {number(high)}" for low, high in pairwise(edges)]
+        frame = pd.DataFrame({"rows": counts}, index=pd.Index(labels, name=column.name))
+        frame.attrs["edges"] = edges
+        return frame
+    if not isinstance(column, Levelled):
+        raise TypeError(f"column {column.name!r} is declared as anything: there is nothing to bin")
+    text = as_text(cells)
+    missing = is_missing(text)
+    known = {level: int((text == level).sum()) for level in column.texts}
+    known["anything else"] = int((~missing).sum()) - sum(known.values())
+    known["missing"] = int(missing.sum())
+    return pd.DataFrame({"rows": known}).rename_axis(column.name)
+
+
+def plot_column(cells: pd.Series, column: Column) -> go.Figure:
+    """Plot how the values of a column lie within its declared bounds or levels.
+
+    Parameters
+    ----------
+    cells, column
+        As for `column_table`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Under the curator's band; what is beyond the bounds, or missing, is said in words.
+    """
+    table = column_table(cells, column)
+    figure = new_figure(f"How {column.name} lies within what is declared", _said(cells, column))
+    shown = table["rows"].head(_MOST_LEVELS)
+    edges = table.attrs.get("edges")
+    places = shown.index if edges is None else (edges[:-1] + edges[1:]) / 2
+    figure.add_bar(
+        x=short_names(places) if edges is None else places,
+        y=shown.to_numpy(),
+        name="rows",
+        marker={"color": BLUE},
+        hovertext=[f"{name}: {plural(int(n), 'row')}" for name, n in shown.items()],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    unit = getattr(column, "unit", "")
+    figure.update_layout(
+        xaxis={"title": f"{column.name}{f' ({unit})' if unit else ''}"},
+        yaxis={"title": "rows", "rangemode": "tozero"},
+        bargap=0.06 if edges is not None else 0.25,
+        showlegend=False,
+    )
+    if edges is not None:
+        figure.update_xaxes(range=[edges[0], edges[-1]])
+        for end in (edges[0], edges[-1]):
+            figure.add_vline(x=float(end), line={"color": GREY, "width": 2})
+    return curator_band(figure)
+
+
+def _said(cells: pd.Series, column: Column) -> str:
+    if not isinstance(column, Numeric):
+        return f"{plural(len(getattr(column, 'levels', ())), 'declared level')}"
+    numbers, _ = read_numbers(cells)
+    low, high = column.bounds
+    beyond = int(((numbers < low) | (numbers > high)).sum())
+    missing = int(np.isnan(numbers).sum())
+    told = [f"declared {number(low)} to {number(high)}"]
+    told.append(
+        f"{plural(beyond, 'value')} beyond, counted at the ends" if beyond else "none beyond"
+    )
+    return " · ".join([*told, *[f"{missing:,} missing"] * bool(missing)])
