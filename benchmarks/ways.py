@@ -104,6 +104,8 @@ def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]
         with said_elsewhere():  # and foretold already
             drawn = estimator.fit(ENCODED_NORM * task.rows, task.targets).rashomon_set_
         models = drawn.coef.reshape(len(drawn.coef), -1, task.rows.shape[1] + 1).copy()
+        if drawn.scale is not None:  # the same scores on every row that is not shortened
+            models = drawn.scale.original(models)
         models[..., :-1] *= ENCODED_NORM
         if task.classes < 3:
             return np.asarray(models)

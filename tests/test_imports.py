@@ -28,7 +28,7 @@ FLOORS = [
         "shapes",
     },
     {"clipping", "carries_leaks"},
-    {"schema"},
+    {"schema", "column_map"},
     {"privacy", "losses", "domains", "datasets", "threshold"},
     {"constants", "minimum", "envelopes"},
     {"planning"},

@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
+from rashomon_explorer.estimators.standardizing import both_together
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -29,6 +32,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
+from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.target import GibbsTarget
 
 
@@ -117,10 +121,11 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         context: CallbackContext,
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
-        rows = table.values[0]
+        rng = self._generator()
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
+        rows, shortened, scale = self._seen(table, planned, rng)
         problem = Problem(
             rows,
             self._targets(table),
@@ -130,20 +135,30 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             ridge=planned.ridge,
         )
         if table.may_be_long:
-            warn_if_shortened(problem.clipped_share, self._row_norm)
-        public = self._public(table)
+            warn_if_shortened(shortened, self._row_norm)
+        public = {**self._public(table), "scale_": scale}
 
         def attributes(draws: Draws) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
-            models = self._rashomon_set(table, problem, planned, kept, draws, public)
+            models = self._rashomon_set(table, problem, planned, kept, draws, public, shortened)
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget.of(problem, planned)
-        draws = collect(sampler, target, planned.n_draws, self._generator(), reporter)
+        draws = collect(sampler, target, planned.n_draws, rng, reporter)
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
+
+    def _seen(
+        self, table: UnreadTable, planned: Plan, rng: np.random.Generator
+    ) -> tuple[FloatArray, float, ColumnMap | None]:
+        """Rows as the models are to see them, the share shortened, and the released map."""
+        rows, shortened = clip_rows(table.values[0], self._row_norm)
+        if planned.columns is None:
+            return rows, shortened, None
+        scale = released_map(rows, planned.columns, rng)
+        return scale.rows(rows), shortened, scale
 
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
         n_features = planned.p // loss.outputs - 1
@@ -153,8 +168,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
-        guarantee = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
-        return self._stated(guarantee)
+        drawn = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
+        return self._stated(both_together(planned.columns, drawn))
 
     def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
         return self._charged(
@@ -172,6 +187,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 "sampler": self._carrier(planned),
                 **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
                 "patience": self.patience,
+                **({} if planned.columns is None else {"columns": planned.columns.price}),
             },
         )
 
@@ -183,6 +199,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         guarantee: Guarantee,
         draws: Draws,
         public: dict[str, Any],
+        shortened: float,
     ) -> RashomonSet:
         return RashomonSet(
             coef=draws.coef,
@@ -195,20 +212,22 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             guarantee=guarantee,
             losses=draws.losses,
             minimum=problem.minimum,
-            clipped_share=problem.clipped_share,
+            clipped_share=shortened,
             acceptance=draws.acceptance,
             sampler=self._carrier(planned),
             feature_groups=table.feature_groups,
             ellipsoid=draws.region,
+            scale=public["scale_"],
         )
 
     def _private(self, models: RashomonSet) -> dict[str, Any]:
         """Fitted attributes that follow from the draws."""
+        mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
         return {
             "rashomon_set_": models,
             "guarantee_": models.guarantee,
             "plan_": models.plan,
-            **self._mean_model(models.coef.mean(axis=0).reshape(models.outputs, -1)),
+            **self._mean_model(mean if models.scale is None else models.scale.original(mean)),
         }
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:

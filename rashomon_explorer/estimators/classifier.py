@@ -70,6 +70,12 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 unless a ridge makes the
         models of a named ``sampler``, or of a private centre, better.
+    standardize : {"auto", "private"} or None, default="auto"
+        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
+        releases them, and draws models of rows mapped by them: ψ, radius and the Rashomon set are
+        then those of the mapped columns (``rashomon_set_.scale``). ``"auto"`` does so where the
+        rule says that it wins (docs/choosing.md): for one good model, of many rows, by
+        ``sampler="auto"``. None never does.
     patience : int or None, default=5_000_000
         Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
         The guarantee says how likely that is at most, where public numbers tell; see
@@ -111,6 +117,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Class labels in order; of two, the second is the positive class.
     n_features_in_ : int
         Number of features; with a schema, of columns of the table.
+    scale_ : ColumnMap or None
+        Released centres and spreads; ``coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows, for measures that take them encoded.
 
@@ -161,6 +169,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         radius: float | str = "auto",
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
+        standardize: str | None = "auto",
         patience: int | None = 5_000_000,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
@@ -176,6 +185,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            standardize=standardize,
             patience=patience,
             schema=schema,
             ledger=ledger,

@@ -60,6 +60,10 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         features first with :class:`PublicBoundsScaler`.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss. A method may add more for itself: ``plan_.ridge``.
+    standardize : {"auto", "private"} or None, default=None
+        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
+        releases them, and makes the model of rows mapped by them, to which ball, ridge and promises
+        then belong. ``"auto"`` does so where the rule says that it wins (docs/choosing.md).
     classes : array-like, default=None
         Every label that may occur, as for :class:`RashomonClassifier`; needed with a ledger.
     schema : TableSchema, str, path or None, default=None
@@ -86,6 +90,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         Expected excess loss of the model is at most this, on the rows that ``goal`` names.
     n_features_in_ : int
         Number of features; with a schema, of columns of the table.
+    scale_ : ColumnMap or None
+        Released centres and spreads; ``coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows.
 
@@ -127,6 +133,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         radius: float | str = AUTO,
         row_norm: float = 1.0,
         ridge: float = 0.0,
+        standardize: str | None = None,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
@@ -140,6 +147,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            standardize=standardize,
             schema=schema,
             ledger=ledger,
             random_state=random_state,

@@ -49,6 +49,10 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         Declared bound of ‖x‖; longer rows are shortened.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss. A method may add more for itself: ``plan_.ridge``.
+    standardize : {"auto", "private"} or None, default=None
+        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
+        releases them, and makes the model of rows mapped by them, to which ball, ridge and promises
+        then belong. ``"auto"`` does so where the rule says that it wins (docs/choosing.md).
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
     schema : TableSchema, str, path or None, default=None
@@ -72,6 +76,8 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         Expected excess loss of the model is at most this, on the rows that ``goal`` names.
     n_features_in_ : int
         Number of features; with a schema, of columns of the table.
+    scale_ : ColumnMap or None
+        Released centres and spreads; ``coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows.
 
@@ -113,6 +119,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         radius: float | str = AUTO,
         row_norm: float = 1.0,
         ridge: float = 0.0,
+        standardize: str | None = None,
         target_bounds: tuple[float, float] = UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
@@ -126,6 +133,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            standardize=standardize,
             schema=schema,
             ledger=ledger,
             random_state=random_state,

@@ -10,11 +10,18 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.paying import PaysForRows
+from rashomon_explorer.estimators.standardizing import (
+    PRIVATE,
+    beside_columns,
+    both_together,
+)
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -24,6 +31,7 @@ from rashomon_explorer.estimators.warn import (
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.one_model import METHODS, ModelPlan
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
@@ -32,12 +40,17 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set.links import linear_scores
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.collect import to_public_grid
+from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.users_line import users_line
+
+_PLANNED_FOR = ("method", "goal", "radius", "ridge", "delta")
 
 
 class OneModel(PaysForRows):
     """Fits one model; subclasses say what targets, loss and predictions are."""
+
+    scale_: ColumnMap | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({AUTO, *METHODS})],
@@ -47,6 +60,7 @@ class OneModel(PaysForRows):
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
+        "standardize": [StrOptions({AUTO, PRIVATE}), None],
         "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
@@ -62,6 +76,7 @@ class OneModel(PaysForRows):
         radius: float | str,
         row_norm: float,
         ridge: float,
+        standardize: str | None,
         schema: TableSchema | str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | Ledger | None,
         random_state: int | np.random.RandomState | None,
@@ -73,6 +88,7 @@ class OneModel(PaysForRows):
         self.radius = radius
         self.row_norm = row_norm
         self.ridge = ridge
+        self.standardize = standardize
         self.schema = schema
         self.ledger = ledger
         self.random_state = random_state
@@ -85,28 +101,51 @@ class OneModel(PaysForRows):
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
         posed: Any = loss  # losses are frozen, which their protocol does not say
-        planned = planned_model(
-            n=n_samples,
-            p=(n_features + 1) * loss.outputs,
-            loss=posed,
-            row_norm=row_bound(self.row_norm, intercept=True),
-            ledger=self.ledger is not None,
-            **{
-                name: getattr(self, name)
-                for name in ("method", "goal", "radius", "ridge", "epsilon", "delta")
-            },
-        )
+
+        def made(epsilon: float) -> ModelPlan:
+            return planned_model(
+                n=n_samples,
+                p=(n_features + 1) * loss.outputs,
+                loss=posed,
+                row_norm=row_bound(self.row_norm, intercept=True),
+                ledger=self.ledger is not None,
+                epsilon=epsilon,
+                **{name: getattr(self, name) for name in _PLANNED_FOR},
+            )
+
+        paid = self._columns(n_samples, n_features)
+        planned = made(self.epsilon) if paid is None else beside_columns(paid, made)
+        taken = planned.columns
+        if taken is not None and self.standardize == AUTO and not taken.worth_it:
+            planned = made(self.epsilon)
         if planned.weakness and not is_said_elsewhere():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
         return planned
+
+    def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:
+        """Private centres and spreads, where they may be wanted."""
+        if n_features == 0 or self.standardize is None:
+            return None
+        return ColumnsPlan(
+            n_samples,
+            n_features,
+            self.row_norm,
+            self.epsilon,
+            self.delta,
+            ledger=self.ledger is not None,
+        )
 
     def _fit(self, table: UnreadTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
+        guarantee = (
+            no_guarantee(leak)
+            if leak
+            else self._stated(both_together(planned.columns, planned.guarantee))
+        )
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
@@ -133,12 +172,14 @@ class OneModel(PaysForRows):
         self, table: UnreadTable, loss: Loss, planned: ModelPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows and make the model; the fitted attributes, none of which is private."""
-        rows = table.values[0]
+        rng = self._generator()
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
+        rows, shortened = clip_rows(table.values[0], self.row_norm)
+        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
         problem = Problem(
-            rows,
+            rows if scale is None else scale.rows(rows),
             self._targets(table),
             loss=loss,
             radius=planned.radius,
@@ -146,15 +187,16 @@ class OneModel(PaysForRows):
             ridge=planned.ridge,
         )
         if table.may_be_long:
-            warn_if_shortened(problem.clipped_share, self.row_norm)
+            warn_if_shortened(shortened, self.row_norm)
         with one_blas_thread():
-            drawn = METHODS[planned.method].draw(problem, planned.offer, self._generator())
+            drawn = METHODS[planned.method].draw(problem, planned.offer, rng)
         theta = to_public_grid(drawn).reshape(loss.outputs, -1)
         return {
             **self._public(table),
+            "scale_": scale,
             "plan_": planned,
             "guarantee_": guarantee,
-            **self._model(theta),
+            **self._model(theta if scale is None else scale.original(theta)),
         }
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
@@ -164,7 +206,9 @@ class OneModel(PaysForRows):
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
         """Scores (n_samples, outputs) of rows shortened to the declared norm."""
         rows = self._checked(X)
-        return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta))[0]
+        if self.scale_ is not None:
+            theta = self.scale_.scaled(theta)
+        return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta), self.scale_)[0]
 
     def _made_words(self) -> list[str]:
         if not hasattr(self, "plan_"):

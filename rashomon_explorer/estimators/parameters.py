@@ -12,8 +12,14 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.choosing import chosen
 from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.estimators.paying import PaysForRows
+from rashomon_explorer.estimators.standardizing import (
+    PRIVATE,
+    beside_columns,
+    columns_wanted,
+)
 from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.rule import AUTO, MOST_DRAWS
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
@@ -26,7 +32,7 @@ USUAL_NORM = 1.0
 ENCODED_NORM = 2.0
 """Norm of a typical row that a schema encodes: the constant, of length 1, then costs little."""
 
-_PLANNED_FOR = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws")
+_PLANNED_FOR = ("psi", "radius", "ridge", "delta", "n_draws")
 
 
 class RashomonParameters(PaysForRows):
@@ -45,6 +51,7 @@ class RashomonParameters(PaysForRows):
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
+        "standardize": [StrOptions({AUTO, PRIVATE}), None],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
@@ -62,6 +69,7 @@ class RashomonParameters(PaysForRows):
         radius: float | str,
         row_norm: float | str,
         ridge: float | str,
+        standardize: str | None,
         patience: int | None,
         schema: TableSchema | str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | Ledger | None,
@@ -75,6 +83,7 @@ class RashomonParameters(PaysForRows):
         self.radius = radius
         self.row_norm = row_norm
         self.ridge = ridge
+        self.standardize = standardize
         self.patience = patience
         self.schema = schema
         self.ledger = ledger
@@ -135,6 +144,25 @@ class RashomonParameters(PaysForRows):
         return planned
 
     def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        """Plan the draws, beside private centres and spreads where they are wanted."""
+        planned = self._drawn_for(n_samples, n_features, loss, self.epsilon)
+        if n_features == 0 or self.standardize is None:
+            return planned
+        paid = ColumnsPlan(
+            n_samples,
+            n_features,
+            self._row_norm,
+            self.epsilon,
+            self.delta,
+            ledger=self.ledger is not None,
+        )
+        if not columns_wanted(self.standardize, self.sampler, planned, paid):
+            return planned
+        return beside_columns(
+            paid, lambda epsilon: self._drawn_for(n_samples, n_features, loss, epsilon)
+        )
+
+    def _drawn_for(self, n_samples: int, n_features: int, loss: Loss, epsilon: float) -> Plan:
         """Plan by the rule what is left open, and then the draws; warns of nothing."""
         asked: dict[str, Any] = {
             "n": n_samples,
@@ -142,6 +170,7 @@ class RashomonParameters(PaysForRows):
             "loss": loss,
             "row_norm": row_bound(self._row_norm, intercept=True),
             "ledger": self.ledger is not None,
+            "epsilon": epsilon,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
         }
         if self.sampler != AUTO:

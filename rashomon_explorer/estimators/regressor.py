@@ -45,6 +45,8 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Declared bound of ‖x‖; longer rows are shortened. As for :class:`RashomonClassifier`.
     ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
+    standardize : {"auto", "private"} or None, default="auto"
+        As for :class:`RashomonClassifier`.
     patience : int or None, default=5_000_000
         As for :class:`RashomonClassifier`.
     target_bounds : tuple of float, default=(-1.0, 1.0)
@@ -71,6 +73,8 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Intercept of the mean model, in units of the target.
     n_features_in_ : int
         Number of features; with a schema, of columns of the table.
+    scale_ : ColumnMap or None
+        Released centres and spreads; ``coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows, for measures that take them encoded.
 
@@ -113,6 +117,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         radius: float | str = "auto",
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
+        standardize: str | None = "auto",
         patience: int | None = 5_000_000,
         target_bounds: tuple[float, float] = UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,
@@ -128,6 +133,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,
+            standardize=standardize,
             patience=patience,
             schema=schema,
             ledger=ledger,

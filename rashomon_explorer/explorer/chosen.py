@@ -177,7 +177,9 @@ class ChosenData:
             settings["target_bounds"] = state.data.target_bounds
         if state.data.classes is not None:
             settings["classes"] = tuple(range(len(state.data.classes)))
-        return kind(**settings, ledger=None if ledger is None else str(ledger))
+        # The page has words for models of the declared columns alone.
+        charged = None if ledger is None else str(ledger)
+        return kind(**settings, standardize=None, ledger=charged)
 
     @shown_together
     def replan(self) -> Plan | None:

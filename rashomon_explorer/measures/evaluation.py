@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
@@ -74,8 +73,7 @@ class LinearTask:
             half = (high - low) / 2
             targets, scale = (targets - (low + high) / 2) / half, half ** _POWER[loss]
         coef = models.coef.reshape(models.n_draws, models.outputs, n_features + 1)
-        clipped, _ = clip_rows(rows, models.row_norm)
-        return cls(coef, add_intercept(clipped), targets, loss, scale)
+        return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
 
 
 def need_linear(models: object) -> None:

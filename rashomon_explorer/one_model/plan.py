@@ -6,6 +6,7 @@ from typing import ClassVar
 from rashomon_explorer.losses import get_loss, loss_of_zeros
 from rashomon_explorer.one_model.method import ModelOffer
 from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.label import price_of
@@ -29,6 +30,9 @@ class ModelPlan(Shown):
         Why this method.
     options : tuple of ModelOffer
         All methods, the best promise first, those that do not apply last, with why not.
+    columns : ColumnsPlan, optional
+        Private centres and spreads, released before the model. ``epsilon``, ``guarantee`` and the
+        promises are then of the model alone, in columns so mapped.
 
     Examples
     --------
@@ -43,6 +47,7 @@ class ModelPlan(Shown):
     goal: str
     why: str
     options: tuple[ModelOffer, ...] = field(default=(), compare=False)
+    columns: ColumnsPlan | None = None
 
     # What is asked of a plan before one is told that it promises little: of one model, no hits.
     psi: ClassVar[float] = 0.0
@@ -124,6 +129,7 @@ class ModelPlan(Shown):
             ("on new rows", f"≤ {rounded_up(self.unseen_bound)} on average"),
             ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
         ]
+        facts += [] if self.columns is None else [self.columns.fact]
         others = [one for one in self.options if one.method != self.method]
         facts += [(one.method, _instead(one, self.goal)) for one in others]
         return facts + [("but", self.weakness)] * bool(self.weakness)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.offers import Offer
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.planning.weakness import has_hit_rate, weakness
@@ -60,6 +61,10 @@ class Plan(Shown):
     law_psi : float, optional
         Threshold of the law that is drawn from, where it is not that of the set: 0 for draws that
         crowd near the best model.
+    columns : ColumnsPlan, optional
+        Private centres and spreads of the columns, released before the draws. ``epsilon`` and
+        ``guarantee`` are then of the draws alone, in columns so mapped, and
+        ``columns.epsilon`` is the price of all together.
     sampler : str, default=""
         The one that is to carry it out; empty where several can.
     why : str, default=""
@@ -89,6 +94,7 @@ class Plan(Shown):
     outputs: int = field(default=1, kw_only=True)
     zero_loss: float | None = field(default=None, kw_only=True)
     law_psi: float | None = field(default=None, kw_only=True)
+    columns: ColumnsPlan | None = field(default=None, kw_only=True)
     sampler: str = field(default="", kw_only=True, compare=False)
     why: str = field(default="", kw_only=True, compare=False)
     options: tuple[Offer, ...] = field(default=(), kw_only=True, repr=False, compare=False)
@@ -168,6 +174,7 @@ class Plan(Shown):
             ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
+        facts += [] if self.columns is None else [self.columns.fact]
         chosen = [("chosen", f"{self.sampler}: {self.why}")] if self.why else []
         return facts + chosen + [("but", weakness(self))] * bool(weakness(self))
 

@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
-from rashomon_explorer.rashomon_set.links import LINKS, in_words, likeliest, linear_scores
+from rashomon_explorer.rashomon_set.links import (
+    LINKS,
+    in_words,
+    likeliest,
+    linear_scores,
+    seen_rows,
+)
 from rashomon_explorer.rashomon_set.parts import (
     Arrays,
     Values,
@@ -26,6 +33,8 @@ from rashomon_explorer.rashomon_set.parts import (
     number_of,
     plan_of,
     plan_values,
+    scale_of,
+    scale_parts,
 )
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rounding import hit_rate_text
@@ -66,6 +75,10 @@ class ModelBlock(Selection):
         columns. By default the columns ``"name=level"`` of each name. Public, as names are.
     ellipsoid : CutEllipsoid, optional
         What was released beside the draws, for the same price, and they are uniform on.
+    scale : ColumnMap, optional
+        Centres and spreads that were released before the draws, where models are of columns so
+        mapped. ``coef``, losses, ψ, ranges and importances are then in those units, a column each;
+        whatever takes rows takes them as they were before, and maps them itself.
 
     Raises
     ------
@@ -84,6 +97,7 @@ class ModelBlock(Selection):
     steps: tuple[str, ...] = ()
     feature_groups: Mapping[str, Sequence[str]] | None = None
     ellipsoid: CutEllipsoid | None = None
+    scale: ColumnMap | None = None
     complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
 
     def __post_init__(self) -> None:
@@ -152,7 +166,9 @@ class ModelBlock(Selection):
         planned = self.plan
         promised = self.as_drawn and self.guarantee.holds and has_hit_rate(planned)
         hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} promised"
-        return [("hit rate", hits)] * promised + super()._facts()
+        mapped = ("columns", "centred and scaled by what was released; models are in those units")
+        facts = [("hit rate", hits)] * promised + super()._facts()
+        return facts + [mapped] * (self.scale is not None)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -217,6 +233,20 @@ class ModelBlock(Selection):
         """
         return self._margins(self.coef, X)
 
+    def rows(self, X: ArrayLike) -> FloatArray:
+        """Rows as the models look at them: shortened, and mapped where the columns were.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            What ``coef`` is multiplied with, less the constant.
+        """
+        return seen_rows(np.asarray(X, dtype=float), self.row_norm, self.scale)
+
     def scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of every model for every row.
 
@@ -272,7 +302,8 @@ class ModelBlock(Selection):
             A subclass of it, fitted, with ``coef_``, ``intercept_``, ``n_features_in_`` and
             ``classes_``: logistic regression for probabilities of two or more classes, a linear
             support vector classifier where only labels are known, ridge regression for targets.
-            It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``).
+            It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``), and maps
+            them as the set does (its ``scale_``), in whose units ``coef_`` is.
 
         Raises
         ------
@@ -296,7 +327,7 @@ class ModelBlock(Selection):
     def to_parts(self) -> tuple[Arrays, Values]:
         """Everything that a release holds, field by field: nothing else gets into its file."""
         arrays, values = ellipsoid_parts(self.ellipsoid)
-        return {"coef": self.coef, **arrays}, {
+        return {"coef": self.coef, **arrays, **scale_parts(self.scale)}, {
             **values,
             "feature_names": list(self.feature_names),
             "link": self.link,
@@ -330,10 +361,11 @@ class ModelBlock(Selection):
             # Files of older versions have none: then names tell.
             "feature_groups": values.get("feature_groups"),
             "ellipsoid": ellipsoid_of(arrays, values),
+            "scale": scale_of(arrays, number_of(values["row_norm"])),
         }
 
     def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        scores = linear_scores(coef, X, self.row_norm, self.outputs)
+        scores = linear_scores(coef, X, self.row_norm, self.outputs, self.scale)
         if self.link != "softmax":
             return scores[..., 0]
         return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)

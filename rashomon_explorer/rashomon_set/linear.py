@@ -192,6 +192,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             steps=self.steps,
             feature_groups=self.feature_groups,
             ellipsoid=self.ellipsoid,
+            scale=self.scale,
         )
 
     def to_parts(self) -> tuple[Arrays, Values]:

@@ -8,13 +8,20 @@ from scipy.special import expit, softmax
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.problem import add_intercept
 
 
-def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float, outputs: int = 1) -> FloatArray:
+def linear_scores(
+    coef: FloatArray,
+    X: ArrayLike,
+    row_norm: float,
+    outputs: int = 1,
+    scale: ColumnMap | None = None,
+) -> FloatArray:
     """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows shortened to ``row_norm``.
 
-    Returns shape (k, n_rows, outputs).
+    With a ``scale``, for what it makes of the rows. Returns shape (k, n_rows, outputs).
 
     Raises
     ------
@@ -33,9 +40,20 @@ def linear_scores(coef: FloatArray, X: ArrayLike, row_norm: float, outputs: int 
     if not np.isfinite(rows).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
-    clipped, _ = clip_rows(rows, row_norm)
+    clipped = seen_rows(rows, row_norm, scale)
     scores = coef.reshape(-1, width) @ add_intercept(clipped).T
     return np.asarray(scores.reshape(len(coef), outputs, len(rows)).swapaxes(1, 2))
+
+
+def seen_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
+    """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are.
+
+    Examples
+    --------
+    >>> seen_rows(np.array([[0.25], [10.0]]), 1.0, None).tolist()
+    [[0.25], [1.0]]
+    """
+    return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
 
 def likeliest(scores: FloatArray) -> NDArray[np.int_]:

@@ -4,12 +4,15 @@ import math
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.centres import Centre
 from rashomon_explorer.planning.clipped_path import ClippedPathPlan
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
@@ -43,6 +46,8 @@ def plan_of(values: Values) -> Plan:
     numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
     if "centre" in numbers:
         numbers["centre"] = Centre(**numbers["centre"])
+    if numbers.get("columns") is not None:
+        numbers["columns"] = ColumnsPlan(**numbers["columns"])
     return kind(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
 
 
@@ -61,6 +66,19 @@ def ellipsoid_of(arrays: Arrays, values: Values) -> CutEllipsoid | None:
     level, radius = values["ellipsoid"]
     named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
     return CutEllipsoid(**named, level=level, radius=radius)
+
+
+def scale_parts(scale: ColumnMap | None) -> Arrays:
+    """Arrays of a map of the columns; none without one."""
+    return {} if scale is None else {"scale": np.stack([scale.centre, scale.spread])}
+
+
+def scale_of(arrays: Arrays, row_norm: float) -> ColumnMap | None:
+    """Inverse of :func:`scale_parts`."""
+    if "scale" not in arrays:
+        return None
+    centre, spread = arrays["scale"]
+    return ColumnMap(centre, spread, row_norm)
 
 
 def number(value: float) -> float | str:

@@ -10,8 +10,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.rashomon_set.arrays import places_of_key
+from rashomon_explorer.rashomon_set.links import seen_rows
 
 
 class LinearDraws(Protocol):
@@ -32,6 +33,10 @@ class LinearDraws(Protocol):
     @property
     def row_norm(self) -> float:
         """Norm to which rows are shortened."""
+
+    @property
+    def scale(self) -> ColumnMap | None:
+        """Map of the columns, where models are of mapped ones."""
 
     @property
     def target_bounds(self) -> tuple[float, float]:
@@ -62,17 +67,19 @@ class ShortensRows:
     """
 
     row_norm_: float
+    scale_: ColumnMap | None
     coef_: FloatArray
     intercept_: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit as scikit-learn does, without shortening rows."""
-        self.row_norm_ = math.inf
+        self.row_norm_, self.scale_ = math.inf, None
         return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
 
     def _linear_scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        rows, _ = clip_rows(validate_data(self, X, dtype=np.float64, reset=False), self.row_norm_)
+        checked = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = seen_rows(checked, self.row_norm_, self.scale_)
         scores = rows @ self.coef_.T + self.intercept_
         return np.asarray(scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores)
 
@@ -111,7 +118,7 @@ def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
     place = places_of_key(draw, models.n_draws)[0]
     each = models.coef[place].reshape(models.outputs, -1)
     model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
-    model.row_norm_ = models.row_norm
+    model.row_norm_, model.scale_ = models.row_norm, models.scale
     model.n_features_in_ = each.shape[1] - 1
     names = models.feature_names[:-1]
     # Names that stand for missing ones would make scikit-learn ask for them.

@@ -72,7 +72,7 @@ class ExcessQuery(Query):
         """Excess (n_draws,) of each draw.  Curator: not private."""
         models = rows.models
         problem = Problem(
-            rows.X,
+            models.rows(rows.X),
             _targets(rows),
             loss=models.plan.loss,
             radius=self.radius,

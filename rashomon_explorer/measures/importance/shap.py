@@ -5,7 +5,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -148,4 +147,4 @@ def _rows(name: str, X: ArrayLike, models: RashomonSet | ReleasedSet) -> FloatAr
         raise ValueError(f"{name} must have shape (n_rows, {width}), got {rows.shape}")
     if not np.isfinite(rows).all():
         raise ValueError(f"{name} must be finite: remove or impute rows with NaN or infinity")
-    return clip_rows(rows, models.row_norm)[0]
+    return models.rows(rows)

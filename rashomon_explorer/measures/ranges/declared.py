@@ -31,7 +31,8 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
     Returns
     -------
     Problem
-        With the estimator's loss, ball, clipping and ridge, and the names of its features.
+        With the estimator's loss, ball, clipping and ridge, and the names of its features; of
+        mapped columns where the draws are (``rashomon_set_.scale``).
 
     Raises
     ------
@@ -110,7 +111,7 @@ def set_problem(
         )
     loss, targets = _loss_and_targets(models, np.asarray(y))
     problem = Problem(
-        X,
+        X if models.scale is None else models.scale.rows(X),
         targets,
         loss=loss,
         radius=models.plan.radius,
@@ -121,6 +122,7 @@ def set_problem(
         _check_same(problem, models)
     # Where the ranges look for the names of parameters; a problem itself knows of none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
+    vars(problem)["scale"] = models.scale  # and the map of the rows that are asked about
     return problem
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.measures.ranges.level_set import ConvexProblem
 from rashomon_explorer.problem import add_intercept
+from rashomon_explorer.rashomon_set.links import seen_rows
 
 
 def parameter_names(
@@ -58,8 +58,9 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     if not np.isfinite(rows).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
-    clipped, _ = clip_rows(rows, problem.row_norm)
-    return add_intercept(clipped) if problem.intercept else clipped
+    # A problem of mapped columns, made from an estimator, knows the map.
+    seen = seen_rows(rows, problem.row_norm, getattr(problem, "scale", None))
+    return add_intercept(seen) if problem.intercept else seen
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:

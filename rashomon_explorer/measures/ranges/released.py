@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.measures.ranges.directions import directions_of_rows, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
@@ -147,8 +146,7 @@ def _region(models: Drawn) -> CutEllipsoid:
 
 def _scored_rows(models: Drawn, X: ArrayLike) -> FloatArray:
     linear_scores(models.coef[:1], X, models.row_norm, models.outputs)  # refuses what has no score
-    clipped, _ = clip_rows(np.asarray(X, dtype=float), models.row_norm)
-    return add_intercept(clipped)
+    return add_intercept(models.rows(X))
 
 
 def _table(

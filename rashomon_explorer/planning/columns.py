@@ -1,0 +1,146 @@
+"""What private centres and spreads of the columns cost, and where they are worth it."""
+
+import math
+from dataclasses import dataclass
+
+from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.label import price_of
+from rashomon_explorer.privacy.notions import gdp, pure
+from rashomon_explorer.privacy.zcdp import zcdp_epsilon, zcdp_rho
+from rashomon_explorer.shown import Fact
+
+SHARE = 0.1
+"""Share of the price, ε or μ², that pays for them."""
+
+LEAST_ROWS = 1_000
+"""Rows below which they are for whoever asks for them."""
+
+# Largest d/(nμ), or d/(nε), at which they win on simulated tables (docs/benchmarks.md).
+_NOISIEST = {"gaussian": 0.1, "laplace": 0.01}
+_GAUSSIAN_WEIGHT = math.sqrt(0.5)
+_LAPLACE_WEIGHT = 0.5
+_SAFE = 1 - 1e-9  # the sum of both must not exceed the whole by a rounding
+_UP = 1 + 1e-9  # roundings of a mean over the rows
+
+
+@dataclass(frozen=True)
+class ColumnsPlan:
+    """Price and noise of the columns' means and mean squares, in public numbers.
+
+    With u = x/``row_norm``, ‖u‖ ≤ 1, what is released is the mean over the rows of (a·u, u²) plus
+    noise of the same size in every entry. One record moves the mean by at most Δ/n: in length
+    Δ = (2 + a²)/√2, in sum of sizes Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
+    (own derivation, docs/theory.md §16); both are attained, whatever d for the length.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and columns, without the constant.
+    row_norm : float
+        Declared bound of a row.
+    epsilon, delta : float
+        Price of centres, spreads and draws together.
+    ledger : bool, default=False
+        Whether the price is to stay within (ε, δ) as a ledger counts it, by zCDP.
+    pure : bool, default=False
+        Whether Laplace's noise is wanted also for δ > 0: beside what is (ε, δ)-DP and has all of δ.
+
+    Examples
+    --------
+    >>> paid = ColumnsPlan(6_000, 30, 2.0, epsilon=1.0, delta=1e-6)
+    >>> round(paid.guarantee.mu, 4), round(paid.noise, 4), round(paid.left, 3)
+    (0.0749, 0.0039, 0.945)
+    """
+
+    n: int
+    d: int
+    row_norm: float
+    epsilon: float
+    delta: float
+    ledger: bool = False
+    pure: bool = False
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian; for pure DP it is Laplace's."""
+        return self.delta > 0 and not self.pure
+
+    @property
+    def weight(self) -> float:
+        """The factor a of the means, which need less precision than mean squares."""
+        return _GAUSSIAN_WEIGHT if self.gaussian else _LAPLACE_WEIGHT / math.sqrt(self.d)
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ/n, in length for Gaussian noise and in sum of sizes for Laplace's."""
+        if self.gaussian:
+            return (2 + self.weight**2) / math.sqrt(2) / self.n * _UP
+        k = self.weight * math.sqrt(self.d)
+        c = (math.sqrt(k * k + 32) - k) / 8
+        return 2 * math.sqrt(1 - c * c) * (k + 2 * c) / self.n * _UP
+
+    @property
+    def price(self) -> float:
+        """What they cost: μ of Gaussian DP, or ε."""
+        if self.gaussian:
+            return math.sqrt(SHARE) * self._budget
+        return SHARE * self.epsilon
+
+    @property
+    def noise(self) -> float:
+        """Deviation of the noise of an entry, or the scale of Laplace's."""
+        return self.sensitivity / self.price
+
+    @property
+    def deviation(self) -> float:
+        """Deviation of the noise of an entry, of either kind."""
+        return self.noise if self.gaussian else math.sqrt(2) * self.noise
+
+    @property
+    def left(self) -> float:
+        """ε at the same δ that is left for draws whose price adds up alike."""
+        if not self.gaussian:
+            return self.epsilon * _SAFE - self.price
+        mu = _SAFE * math.sqrt(1 - SHARE) * self._budget
+        return zcdp_epsilon(mu**2 / 2, self.delta) if self.ledger else gdp_epsilon(mu, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of centres and spreads by themselves."""
+        return gdp(self.price) if self.gaussian else pure(self.price)
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether they win by the rule: enough rows, and noise that is small beside a spread.
+
+        d/(nμ) ≤ 0.1 for δ > 0, d/(nε) ≤ 0.01 for pure DP, and 1,000 rows.
+
+        Examples
+        --------
+        >>> for n in (400, 4_000, 40_000):
+        ...     asked = ColumnsPlan(n, 30, 2.0, 1.0, 1e-6), ColumnsPlan(n, 30, 2.0, 1.0, 0.0)
+        ...     print(*(one.worth_it for one in asked))
+        False False
+        True True
+        True True
+        """
+        most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
+        return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
+
+    @property
+    def _budget(self) -> float:
+        """All of μ, or of ε."""
+        if not self.gaussian:
+            return self.epsilon
+        if self.ledger:
+            return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
+        return gdp_mu(self.epsilon, self.delta)
+
+    @property
+    def fact(self) -> Fact:
+        """What a plan says of them."""
+        paid = "Gaussian DP" if self.gaussian else "pure DP"
+        size = f"{self.price:.3g}"
+        whole = price_of(self.epsilon, self.delta)
+        return "columns", f"private centres and spreads, {paid} {size}; all together {whole}"

@@ -1,0 +1,86 @@
+"""Private centres and spreads of the columns, released before the models are drawn."""
+
+import math
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
+from rashomon_explorer.planning.columns import ColumnsPlan
+from rashomon_explorer.samplers.collect import to_public_grid
+
+_LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is taken to be
+_LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more would be noise
+
+
+def released_map(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator) -> ColumnMap:
+    """Release centres and spreads, for the price of ``paid``.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Private; shortened to ``paid.row_norm`` first.
+    paid : ColumnsPlan
+        Of the same n and d.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ColumnMap
+        Public. A typical row becomes about ``paid.row_norm`` long.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.randomness import generator
+    >>> rng = generator(0)
+    >>> rows = rng.normal(0.3, [[0.1, 0.01]], (50_000, 2))
+    >>> found = released_map(rows, ColumnsPlan(50_000, 2, 1.0, epsilon=1.0, delta=1e-6), rng)
+    >>> found.centre.round(1).tolist(), bool(found.spread[0] > 2 * found.spread[1])
+    ([0.3, 0.3], True)
+    """
+    return map_of(noisy_moments(rows, paid, rng), paid)
+
+
+def noisy_moments(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator) -> FloatArray:
+    """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public.
+
+    They are rounded to the grid that models are rounded to.
+    """
+    moments = exact_moments(rows, paid)
+    draw = rng.normal if paid.gaussian else rng.laplace
+    noisy = moments + draw(scale=paid.noise, size=moments.shape)
+    noisy[0] /= paid.weight
+    return to_public_grid(noisy)
+
+
+def exact_moments(rows: FloatArray, paid: ColumnsPlan) -> FloatArray:
+    """Means of a·u and u² (2, d), u a row over ``row_norm``.  Curator: not private."""
+    unit = clip_rows(np.asarray(rows, dtype=float), paid.row_norm)[0] / paid.row_norm
+    squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
+    return np.stack([paid.weight * unit.mean(axis=0), squares])
+
+
+def map_of(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
+    """Make the map from what was released: every entry is drawn to what all have in common.
+
+    A centre goes towards 0, and a mean square spread towards the mean of them all, by the share of
+    the entries' variance that is noise (Efron and Morris 1973): where little is known of a column
+    by itself, all are scaled alike.
+    """
+    means, squares = noisy
+    blur = (paid.deviation / paid.weight) ** 2
+    kept = max(0.0, float((means**2).mean()) - blur)
+    kept /= kept + blur
+    centre = np.clip(kept * means, -1.0, 1.0)
+    around = squares - centre**2
+    noise = paid.deviation**2 + 4 * centre**2 * blur * kept
+    typical = max(
+        float(around.mean()),
+        2 * paid.deviation / math.sqrt(paid.d),
+        _LEAST_SPREAD / paid.d,
+    )
+    apart = max(0.0, float(around.var() - noise.mean()))
+    own = typical + apart / (apart + noise) * (around - typical)
+    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * paid.d)
+    return ColumnMap(centre * paid.row_norm, spread, paid.row_norm)
