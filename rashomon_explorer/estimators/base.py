@@ -15,7 +15,6 @@ from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
-from rashomon_explorer.estimators.standardizing import both_together
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
@@ -169,7 +168,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
         drawn = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
-        return self._stated(both_together(planned.columns, drawn))
+        return self._stated(drawn)
 
     def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
         return self._charged(

@@ -20,7 +20,6 @@ from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.standardizing import (
     PRIVATE,
     beside_columns,
-    both_together,
 )
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
@@ -141,11 +140,7 @@ class OneModel(PaysForRows):
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        guarantee = (
-            no_guarantee(leak)
-            if leak
-            else self._stated(both_together(planned.columns, planned.guarantee))
-        )
+        guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 

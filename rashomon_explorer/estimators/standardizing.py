@@ -6,15 +6,13 @@ from typing import Any, TypeVar
 
 from rashomon_explorer.estimators.choosing import is_about_one
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.columns import ColumnsPlan
+from rashomon_explorer.planning.columns import ColumnsPlan, both_together
 from rashomon_explorer.planning.rule import AUTO
-from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, compose
+from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.search import bisect
 
 PRIVATE = "private"
 """Asks for private centres and spreads, whatever the rule says of them."""
-
-STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
 
 Planned = TypeVar("Planned", bound=Any)
 
@@ -40,7 +38,7 @@ def beside_columns(paid: ColumnsPlan, make: Callable[[float], Planned]) -> Plann
     >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> both = beside_columns(paid, lambda epsilon: plan(**rows, epsilon=epsilon))
-    >>> 0.7 < both.epsilon < 1.0, both_together(both.columns, both.guarantee).epsilon(1e-6) <= 1
+    >>> both.columns is not None, 0.9 < both.guarantee.epsilon(1e-6) <= 1
     (True, True)
     """
     kinds = [paid, replace(paid, pure=True)] if paid.gaussian else [paid]
@@ -57,7 +55,7 @@ def beside_columns(paid: ColumnsPlan, make: Callable[[float], Planned]) -> Plann
 
 
 def _affordable(paid: ColumnsPlan, planned: Any) -> bool:
-    total = both_together(paid, planned.guarantee)
+    total = _with(paid, planned).guarantee
     cost = adaptive_epsilon([total], paid.delta) if paid.ledger else total.epsilon(paid.delta)
     return cost <= paid.epsilon
 
@@ -67,28 +65,14 @@ def _affords(paid: ColumnsPlan, make: Callable[[float], Any]) -> Callable[[float
 
 
 def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
-    both: Planned = replace(planned, columns=paid)
+    """Plan both; a plan of one model adds up by itself."""
+    both: Planned
+    if not isinstance(planned, Plan):
+        both = replace(planned, columns=paid)
+        return both
+    total = both_together(paid, planned.guarantee)
+    both = replace(planned, columns=paid, guarantee=total, epsilon=paid.epsilon)
     return both
-
-
-def both_together(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
-    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them.
-
-    Given the map, which is public, what is done to a row depends on that row alone, so that the
-    draws keep their guarantee, and both add up (adaptive composition, prices fixed beforehand).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import gdp
-    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
-    >>> round(both_together(paid, gdp(0.2)).mu ** 2 - 0.2**2 - paid.guarantee.mu**2, 12)
-    0.0
-    """
-    if paid is None or not drawn.holds:
-        return drawn
-    total = compose([paid.guarantee, drawn])
-    stated = tuple(dict.fromkeys((*drawn.assumptions, *total.assumptions, STATED)))
-    return replace(total, assumptions=stated, asked=(paid.epsilon, paid.delta))
 
 
 def columns_wanted(

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rashomon_explorer.losses import get_loss, loss_of_zeros
 from rashomon_explorer.one_model.method import ModelOffer
 from rashomon_explorer.planning import Request
-from rashomon_explorer.planning.columns import ColumnsPlan
+from rashomon_explorer.planning.columns import ColumnsPlan, both_together
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.label import price_of
@@ -31,8 +31,8 @@ class ModelPlan(Shown):
     options : tuple of ModelOffer
         All methods, the best promise first, those that do not apply last, with why not.
     columns : ColumnsPlan, optional
-        Private centres and spreads, released before the model. ``epsilon``, ``guarantee`` and the
-        promises are then of the model alone, in columns so mapped.
+        Private centres and spreads, released before the model: ``epsilon`` and ``guarantee`` are
+        then of both, all promises of a model in columns so mapped.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class ModelPlan(Shown):
     @property
     def epsilon(self) -> float:
         """Budget ε."""
-        return self.request.epsilon
+        return self.request.epsilon if self.columns is None else self.columns.epsilon
 
     @property
     def delta(self) -> float:
@@ -95,7 +95,8 @@ class ModelPlan(Shown):
     def guarantee(self) -> Guarantee:
         """Privacy of the model."""
         assert self.offer.guarantee is not None  # a method that does not apply is never planned
-        return replace(self.offer.guarantee, asked=(self.epsilon, self.delta))
+        held = both_together(self.columns, self.offer.guarantee)
+        return replace(held, asked=(self.epsilon, self.delta))
 
     @property
     def excess_bound(self) -> float:

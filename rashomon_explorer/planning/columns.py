@@ -1,14 +1,17 @@
 """What private centres and spreads of the columns cost, and where they are worth it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.privacy.notions import gdp, pure
 from rashomon_explorer.privacy.zcdp import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.shown import Fact
+
+STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
 
 SHARE = 0.1
 """Share of the price, ε or μ², that pays for them."""
@@ -144,3 +147,23 @@ class ColumnsPlan:
         size = f"{self.price:.3g}"
         whole = price_of(self.epsilon, self.delta)
         return "columns", f"private centres and spreads, {paid} {size}; all together {whole}"
+
+
+def both_together(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
+    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them.
+
+    Given the map, which is public, what is done to a row depends on that row alone, so that the
+    draws keep their guarantee, and both add up (adaptive composition, prices fixed beforehand).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp
+    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
+    >>> round(both_together(paid, gdp(0.2)).mu ** 2 - 0.2**2 - paid.guarantee.mu**2, 12)
+    0.0
+    """
+    if paid is None or not drawn.holds:
+        return drawn
+    total = compose([paid.guarantee, drawn])
+    stated = tuple(dict.fromkeys((*drawn.assumptions, *total.assumptions, STATED)))
+    return replace(total, assumptions=stated, asked=(paid.epsilon, paid.delta))

@@ -62,9 +62,8 @@ class Plan(Shown):
         Threshold of the law that is drawn from, where it is not that of the set: 0 for draws that
         crowd near the best model.
     columns : ColumnsPlan, optional
-        Private centres and spreads of the columns, released before the draws. ``epsilon`` and
-        ``guarantee`` are then of the draws alone, in columns so mapped, and
-        ``columns.epsilon`` is the price of all together.
+        Private centres and spreads of the columns, released before the draws: ``epsilon`` and
+        ``guarantee`` are then of both, all promises of draws in columns so mapped.
     sampler : str, default=""
         The one that is to carry it out; empty where several can.
     why : str, default=""

@@ -92,7 +92,7 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
         return [_PATH if _path_shortfall(planned) is None else _NEARLY]
     if planned.centre_excess is not None:
         return [_CENTRE]
-    wanted = _wanted(planned)
+    wanted = _wanted(planned) if planned.columns is None else None
     if wanted is None or not 0 < planned.beta < math.inf:
         return []
     if not wanted[1] < _BEYOND * planned.beta:
@@ -115,7 +115,7 @@ def wish(planned: Plan, *, ridge: bool = False) -> Wish | None:
         return _of_a_path(planned)
     if planned.centre_excess is not None:
         return None
-    wanted = _wanted(planned)
+    wanted = _wanted(planned) if planned.columns is None else None
     if wanted is None or not 0 < planned.beta < math.inf:
         return None
     told, beta = wanted

@@ -11,6 +11,7 @@ from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.cores import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.columns import both_together
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.samplers.base import Batch
@@ -157,6 +158,7 @@ class FiniteGridSampler:
         """
         _check_few(plan.p)
         held = price(plan.eta, plan.n_draws, ledger=plan.ledger)
+        held = both_together(plan.columns, held)
         return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:

@@ -9,12 +9,12 @@ import pytest
 from sklearn.base import clone
 
 from rashomon_explorer import DPClassifier, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.standardizing import STATED, both_together
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
-from rashomon_explorer.planning.columns import ColumnsPlan
+from rashomon_explorer.planning.columns import STATED, ColumnsPlan, both_together
 from rashomon_explorer.privacy import Ledger, compose
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.samplers import SAMPLERS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -59,9 +59,21 @@ def test_all_together_cost_what_was_asked(sampler: str, delta: float) -> None:
     wanted = _made(standardize="private", sampler=sampler, delta=delta, radius=2.0)
     planned = wanted.plan(N, 2)
     paid = planned.columns
-    together = compose([paid.guarantee, planned.guarantee])
-    assert 0.98 < together.epsilon(delta) <= 1.0 + 1e-9
-    assert paid.epsilon == 1.0 and planned.epsilon < 1.0
+    assert 0.98 < planned.guarantee.epsilon(delta) <= 1.0
+    # The draws are those of a plan at a smaller ε; both add up to what is stated.
+    alone = _made(sampler=sampler, delta=delta, radius=2.0, epsilon=paid.left, standardize=None)
+    draws = alone.plan(N, 2).guarantee
+    both = compose([paid.guarantee, draws]).epsilon(delta)
+    if np.isfinite(draws.mu) or delta == 0:
+        assert planned.guarantee.epsilon(delta) == pytest.approx(both, rel=1e-6)
+    else:  # prices that do not add up alike
+        assert both >= 1.0
+
+
+def test_a_grid_of_models_pays_for_both() -> None:
+    planned = _made(standardize="private", sampler="finite_grid", radius=2.0, delta=0.0).plan(N, 1)
+    stated = SAMPLERS["finite_grid"].for_plan(planned).guarantee(planned)
+    assert stated.epsilon(0.0) == pytest.approx(1.0) and STATED in stated.assumptions
 
 
 def test_the_guarantee_says_both_parts_and_what_it_assumes(table: Any) -> None:
@@ -69,18 +81,16 @@ def test_the_guarantee_says_both_parts_and_what_it_assumes(table: Any) -> None:
     assert STATED in fitted.guarantee_.assumptions
     assert fitted.guarantee_.asked == (1.0, 1e-6)
     paid = fitted.plan_.columns
-    assert fitted.guarantee_.mu == pytest.approx(
-        np.hypot(paid.guarantee.mu, fitted.plan_.guarantee.mu)
-    )
+    alone = _made(standardize=None, epsilon=paid.left).plan(N, D).guarantee
+    assert fitted.guarantee_.mu == pytest.approx(np.hypot(paid.guarantee.mu, alone.mu))
+    assert fitted.plan_.guarantee.mu == fitted.guarantee_.mu
     assert fitted.guarantee_.epsilon(1e-6) <= 1.0 + 1e-9
 
 
 def test_beside_what_takes_all_of_delta_they_are_pure() -> None:
     planned = DPClassifier(standardize="private", radius=4.0, delta=1e-6).plan(N, D)
-    assert not np.isfinite(planned.guarantee.mu)  # pure, or (ε, δ)-DP with all of δ
-    together = both_together(planned.columns, planned.guarantee)
-    assert planned.columns.pure and together.epsilon(1e-6) <= 1.0 + 1e-9
-    assert together.epsilon(1e-6) > 0.99
+    assert not np.isfinite(planned.offer.guarantee.mu)  # pure, or (ε, δ)-DP with all of δ
+    assert planned.columns.pure and 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
 
 
 def test_draws_without_a_guarantee_get_none(table: Any) -> None:
