@@ -19,6 +19,7 @@ from mutants.mutation import ROOT, Mutation
 
 _COPIED = ("rashomon_explorer", "tests", "benchmarks", "datasets", "pyproject.toml")
 _NO_FAILURE, _FAILURE = 0, 1
+_ENVIRONMENT = {"PYTHONPATH": "", "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "laws"}
 _LATER = itertools.count(4_000_000_000)  # seconds: no compiled file is taken for a changed one's
 
 
@@ -102,7 +103,7 @@ class _Place:
             self._process = None
 
     def _started(self) -> "subprocess.Popen[str]":
-        environment = os.environ | {"PYTHONPATH": "", "OMP_NUM_THREADS": "1"}
+        environment = os.environ | _ENVIRONMENT
         return subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("warm.py"))],
             cwd=self.root,

@@ -19,17 +19,29 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from tests.patience import until
 from tests.scheduling import ByFile, longest_first
 
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+_SAME_EVERYWHERE: dict[str, Any] = {"deadline": None, "derandomize": True, "print_blob": True}
+settings.register_profile("ci", max_examples=30, **_SAME_EVERYWHERE)
+settings.register_profile("laws", max_examples=100, **_SAME_EVERYWHERE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 HERE = Path(__file__).parent
 HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on more examples among the laws, see below."""
+    if _laws_alone(config) and "HYPOTHESIS_PROFILE" not in os.environ:
+        settings.load_profile("laws")
+
+
+def _laws_alone(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).strip() == "law"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -145,8 +157,11 @@ def pytest_make_collect_report(
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let workers begin with what takes longest, and most tests not hear of weak plans.
+    """Take every property for a law too where laws alone are run, on three times the examples.
+
+    Let workers begin with what takes longest, and most tests not hear of weak plans.
 
     They are of small tables, which no budget suits. Doctests are what users copy, and hear it.
     """
@@ -157,6 +172,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "ignore::rashomon_explorer.exceptions.HopelessDrawWarning",
     )
     for item in items:
+        if _laws_alone(config) and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("law")
         if HERE in item.path.parents and item.path.name not in HEAR_WARNINGS:
             item.add_marker(quiet, append=False)
 

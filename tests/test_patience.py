@@ -31,8 +31,8 @@ def test_work_is_waited_for_longer_than_idleness(
     running: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     answer = tmp_path / "answer"
-    _start(running, WORK.format(2.5) + f"open({str(answer)!r}, 'w').write('here')")
-    patience = Patience(work=60, idle=2)
+    _start(running, WORK.format(1.5) + f"open({str(answer)!r}, 'w').write('here')")
+    patience = Patience(work=60, idle=1)
     assert until(lambda: answer.exists() and answer.read_text(), "it", patience=patience) == "here"
 
 

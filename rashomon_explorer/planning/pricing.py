@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
@@ -125,25 +126,32 @@ class PriceList:
 
     def coldest(self, epsilon: float, n_draws: int) -> float:
         """Largest β at which all draws cost at most ε."""
-        eta = affordable_eta(epsilon, self.delta, n_draws, ledger=self.ledger)
-        beta = eta / self.constants.priced_osc
-        while self.guarantee(beta, n_draws)[1].epsilon(self.delta) > epsilon:  # by an ulp or two
-            beta *= 1 - _HAIR
-        if not self.best:
-            return beta
-        found, _ = largest_beta(
-            self.constants,
-            self.domain,
-            psi=self.psi,
-            epsilon=epsilon,
-            delta=self.delta,
-            n_draws=n_draws,
-        )
-        return max(beta, found)
+        check_positive(epsilon=epsilon)
+        check_count(n_draws=n_draws)
+        return _coldest(self, float(epsilon), int(n_draws))
 
     def most_draws(self, epsilon: float, beta: float) -> int:
         """Most draws at β that together cost at most ε; 0 if not one does, a million at most."""
         return _most(lambda k: self.guarantee(beta, k)[1].epsilon(self.delta) <= epsilon)
+
+
+@lru_cache(maxsize=256)  # the rule asks again for the ball that it settles on, and so do sliders
+def _coldest(prices: PriceList, epsilon: float, n_draws: int) -> float:
+    eta = affordable_eta(epsilon, prices.delta, n_draws, ledger=prices.ledger)
+    beta = eta / prices.constants.priced_osc
+    while prices.guarantee(beta, n_draws)[1].epsilon(prices.delta) > epsilon:  # by an ulp or two
+        beta *= 1 - _HAIR
+    if not prices.best:
+        return beta
+    found, _ = largest_beta(
+        prices.constants,
+        prices.domain,
+        psi=prices.psi,
+        epsilon=epsilon,
+        delta=prices.delta,
+        n_draws=n_draws,
+    )
+    return max(beta, found)
 
 
 def _most(affords: Callable[[int], bool]) -> int:

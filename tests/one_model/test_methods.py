@@ -60,9 +60,9 @@ def test_a_model_is_as_good_as_was_promised(name):
     assert offer.applies
     problem, plain = posed(request, offer.ridge), posed(request)
     rng = np.random.default_rng(1)
-    drawn = np.array([METHODS[name].draw(problem, offer, rng) for _ in range(6)])
+    drawn = np.array([METHODS[name].draw(problem, offer, rng) for _ in range(3)])
     excess = plain.value(drawn.T) - plain.minimum.value
-    assert drawn.shape == (6, 3) and len(np.unique(drawn, axis=0)) == 6
+    assert drawn.shape == (3, 3) and len(np.unique(drawn, axis=0)) == 3
     assert excess.mean() <= offer.excess
 
 

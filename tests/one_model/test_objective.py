@@ -20,6 +20,7 @@ from rashomon_explorer.one_model.objective_perturbation import (
 from rashomon_explorer.planning.objective import plan_perturbed_objective
 from rashomon_explorer.privacy.gaussian import gdp_delta
 from rashomon_explorer.problem import Problem
+from tests.crossing import crossed
 
 RADIUS = 3.0
 HINGE = SmoothedHingeLoss(smoothing=0.5)
@@ -89,8 +90,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "first", "second", "rest"), CASES)
-@pytest.mark.parametrize(("n", "ridge"), [(40, 0.2), (10, 0.4)])
+@crossed(
+    {
+        "loss, first, second, rest": CASES,
+        "n, ridge": [(40, 0.2), (10, 0.4)],
+    }
+)
 def test_gaussian_noise_keeps_its_delta_exactly(loss, first, second, rest, n, ridge):
     grid = np.linspace(-RADIUS, RADIUS, 2401)
     for epsilon in (2.0, 4.0):

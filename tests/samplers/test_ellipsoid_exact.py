@@ -18,6 +18,7 @@ from rashomon_explorer.samplers import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.samplers.preflight import preflight, remedies
 from rashomon_explorer.target import GibbsTarget
+from tests.crossing import crossed
 
 
 def problem_of(d=1, n=60, ridge=0.0, radius=3.0, seed=0, **settings):
@@ -127,8 +128,12 @@ def log_densities(pair, beta, psi, grid):
     return np.array(found)
 
 
-@pytest.mark.parametrize("ends", [(-2.0, 2.0), (0.5, 2.0), (-2.0, -1.9)])
-@pytest.mark.parametrize("psi", [0.0, 0.1, 0.5])
+@crossed(
+    {
+        "ends": [(-2.0, 2.0), (0.5, 2.0), (-2.0, -1.9)],
+        "psi": [0.0, 0.1, 0.5],
+    }
+)
 def test_no_neighbour_tells_more_of_a_draw_than_its_bounded_range(ends, psi) -> None:
     """The exact audit: log ratios over the whole interval, for every interval."""
     rng, widest = np.random.default_rng(0), 0.0

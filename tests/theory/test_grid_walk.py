@@ -265,13 +265,13 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
 
 def test_draws_of_one_parameter_follow_the_walk():
     target = one_parameter(2.0, [(0.5, 1.0), (-1.0, 1.0), (1.0, 1.0)])
-    sampler = GridWalkSampler(accuracy=2.0, n_chains=4000)
+    sampler = GridWalkSampler(accuracy=2.0, n_chains=2000)
     mixing, _ = sampler.mixing(target)
-    draws = collect(sampler, target, 4000, np.random.default_rng(0))
+    draws = collect(sampler, target, 2000, np.random.default_rng(0))
     walk = cube_walk(target, mixing.cells_per_edge, 0.0)
     cells = ((draws.coef[:, 0] + 1) / 2 * mixing.cells_per_edge).astype(int)
     counts = np.bincount(cells, minlength=mixing.cells_per_edge)
-    assert chisquare(counts, walk.stationary * 4000).pvalue > LEVEL
+    assert chisquare(counts, walk.stationary * 2000).pvalue > LEVEL
     assert draws.losses == pytest.approx(target.problem.value(draws.coef.T), abs=1e-5)
 
 

@@ -17,6 +17,7 @@ from rashomon_explorer.validation import check_count
 
 # How much of δ goes to draws that are far out; the rest is for composition, where there is any.
 _SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)
+_MANY_TERMS = 30  # for which numpy is quicker than a loop
 _LOCALISED = (
     "localised",
     "the draws stay near the minimiser, where neighbours' losses differ by less",
@@ -132,6 +133,7 @@ def _quantile(law: GibbsLaw, failure: float) -> float:
     return min(hard, base + law.width / 2 + excess_quantile(p, beta, 0.0, failure))
 
 
+@lru_cache(maxsize=1024)  # a certificate's words ask for it again
 def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
     """Excess L − min L that a draw is above with probability at most ``failure``.
 
@@ -193,14 +195,18 @@ def _log_exponential_sum(k: int, z: float) -> float:
     """Logarithm of T_k(z)."""
     if z <= 0 or k == 0:
         return 0.0
-    powers, factorials = _powers(k)
-    terms = powers * math.log(z) - factorials
+    factorials = _log_factorials(k)
+    if k < _MANY_TERMS:
+        log_z = math.log(z)
+        few = [power * log_z - one for power, one in enumerate(factorials.tolist())]
+        top = max(few)
+        return top + math.log(math.fsum(math.exp(term - top) for term in few))
+    terms = np.arange(k + 1) * math.log(z) - factorials
     top = float(terms.max())
     return top + math.log(float(np.exp(terms - top).sum()))
 
 
 @lru_cache(maxsize=64)  # a search asks for the same ones hundreds of times
-def _powers(k: int) -> tuple[FloatArray, FloatArray]:
-    """0, …, k and the logarithms of their factorials."""
-    powers = np.arange(k + 1.0)
-    return powers, gammaln(powers + 1)
+def _log_factorials(k: int) -> FloatArray:
+    """Logarithms of 0!, …, k!."""
+    return np.asarray(gammaln(np.arange(1.0, k + 2.0)))
