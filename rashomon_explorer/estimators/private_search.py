@@ -101,8 +101,8 @@ class PrivateSearch(ChosenModel):
     >>> planned.way, round(planned.each[0], 2), planned.score_regret < 0.001
     ('every', 0.33, True)
     >>> fitted = search.fit(data.X, data.y)
-    >>> fitted.best_params_, fitted.guarantee_.epsilon(1e-6) <= 1.0
-    ({'max_leaves': 4}, True)
+    >>> fitted.best_params_["max_leaves"] > 2, fitted.guarantee_.epsilon(1e-6) <= 1.0
+    (True, True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
