@@ -14,6 +14,8 @@ from benchmarks import (
     one_model,
     peers,
     ranges,
+    rates,
+    rates_pictures,
     scaling,
     trees,
     tuning,
@@ -32,7 +34,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("samplers", "utility", "tuning", "one_model", "trees"),
+        choices=("samplers", "utility", "tuning", "one_model", "rates", "trees"),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
@@ -44,6 +46,12 @@ def main() -> None:
         measured = one_model.measure(options.splits)
         one_model.write(measured)
         print(*one_model.lines(measured), sep="\n")
+        return
+    if options.what == "rates":
+        found = rates.measure()
+        rates.write(found)
+        rates_pictures.write(found)
+        print(*rates.lines(found), sep="\n")
         return
     if options.what == "utility":
         measured = utility.measure(options.splits, tuple(options.tables))

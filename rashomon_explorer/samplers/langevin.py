@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.planning.batch_path import last_of_batches_guarantee
 from rashomon_explorer.planning.path import (
     affordable_time,
     last_iterate_guarantee,
@@ -16,7 +17,7 @@ from rashomon_explorer.planning.path import (
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
-from rashomon_explorer.samplers.drift import Drift, PathTarget, drift_of
+from rashomon_explorer.samplers.drift import BatchDrift, Drift, PathTarget, drift_of
 from rashomon_explorer.samplers.noisy_chains import NoisyChains
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
 
@@ -192,8 +193,11 @@ class LangevinSampler:
                 'take shown="path" to stop at any time'
             )
         contraction = drift.contraction(self.step_size)
-        last = last_iterate_guarantee(**common, contraction=contraction, diameter=drift.diameter)
-        return self._from_start(last)
+        steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
+        if isinstance(drift, BatchDrift):
+            own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
+            return self._from_start(last_of_batches_guarantee(**own, **steady))
+        return self._from_start(last_iterate_guarantee(**common, **steady))
 
     def _from_start(self, guarantee: Guarantee) -> Guarantee:
         if self.start is None:

@@ -290,8 +290,9 @@ class TestBatches:
         for size in (0, 61):
             with pytest.raises(ValueError, match="batch_size must be from 1 to the number of rows"):
                 LangevinSampler(1e-3, 5, batch_size=size).certificate(target)
-        with pytest.raises(ValueError, match="no certificate of its own"):
-            LangevinSampler(1e-3, 5, batch_size=6, shown="last").certificate(target)
+        beyond = GibbsTarget(target.problem, 1.0, 0.02, "smooth")
+        with pytest.raises(ValueError, match="has a certificate at ψ = 0 only"):
+            LangevinSampler(1e-3, 5, batch_size=6, shown="last").certificate(beyond)
         with pytest.raises(ValueError, match="n_batches must be from 1"):
             batch_sensitivity(target.problem.constants, 0.0, width=0.0, n_batches=0, n_steps=1)
         with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1"):

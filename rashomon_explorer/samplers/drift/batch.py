@@ -67,11 +67,21 @@ class BatchDrift(GibbsDrift):
         )
 
     def contraction(self, step_size: float) -> float:
-        """Refuse: only the path of batches is certified here."""
-        raise ValueError(
-            'the last state of a path of batches has no certificate of its own: take shown="path"'
-            " or leave batch_size out"
-        )
+        """As over all rows, at ψ = 0: every batch's loss is as smooth and as convex.
+
+        Raises
+        ------
+        ValueError
+            With a threshold: min L is in the gradients of all batches, so that a record moves steps
+            of others too, which the last state's price does not count; and for a step that is not
+            stable.
+        """
+        if not isinstance(self.target.shape, NoThreshold):
+            raise ValueError(
+                "the last state of a path of batches has a certificate at ψ = 0 only: min L reads "
+                'the rows of all batches. Take ψ = 0, shown="path", or leave batch_size out'
+            )
+        return FullDrift(self.target).contraction(step_size)
 
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient over the next batch, in a random order drawn here."""

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from rashomon_explorer.planning.batch_path import earlier_epochs
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.theory.theorems.common import (
@@ -91,7 +92,7 @@ def cyclic_strongly_convex(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    mu = moved * math.sqrt(1 + _earlier_epochs(c, batches_per_epoch, epochs))
+    mu = moved * math.sqrt(1 + earlier_epochs(c, batches_per_epoch, epochs))
     return state(mu, "Theorem 4.5", contracting(c), IN_ORDER, NO_JUMPS, LAST_ONLY)
 
 
@@ -139,16 +140,6 @@ def cyclic_strongly_convex_renyi(
         theorem=f"Rényi bound beside {sharper.theorem}",
         assumptions=sharper.assumptions,
     )
-
-
-def _earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2); for c → 1 its limit (E − 1)/l."""
-    if epochs == 1 or c == 0:
-        return float(epochs > 1 and l == 1)
-    log = math.log(c)
-    if log > _FLAT / l:
-        return (epochs - 1) / l
-    return _weight(log, l, 2 * l - 2) * math.tanh(-l * (epochs - 1) * log / 2)
 
 
 def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
