@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test laws bench mutants lint format clean chromium image
+.PHONY: help app test laws bench rates mutants lint format clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -35,6 +35,9 @@ bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside the
 	    echo "No jax, blackjax or diffprivlib to measure against: nothing will stand beside ours" >&2
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks utility
+
+rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: docs/rates.md
+	@$(BIN)/python -m benchmarks rates
 
 mutants: $(VENV)/.test  ## Make one constant wrong after the other and see tests notice: docs/audit.md (LISTS=mine.toml)
 	@$(BIN)/python -m mutants $(or $(LISTS),--write)

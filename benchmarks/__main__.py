@@ -16,6 +16,7 @@ from benchmarks import (
     ranges,
     rates,
     rates_pictures,
+    regression,
     scaling,
     trees,
     tuning,
@@ -34,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("samplers", "utility", "tuning", "one_model", "rates", "trees"),
+        choices=("samplers", "utility", "tuning", "one_model", "rates", "regression", "trees"),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
@@ -46,6 +47,11 @@ def main() -> None:
         measured = one_model.measure(options.splits)
         one_model.write(measured)
         print(*one_model.lines(measured), sep="\n")
+        return
+    if options.what == "regression":
+        found = regression.measure(options.splits)
+        regression.write(found)
+        print(*regression.lines(found), sep="\n")
         return
     if options.what == "rates":
         found = rates.measure()

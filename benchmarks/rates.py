@@ -35,7 +35,13 @@ SWEEPS: dict[str, tuple[tuple[int, int, float], ...]] = {
     "p": tuple((4_000, p, 16.0) for p in (3, 6, 12, 24)),
     "ε": tuple((2_000, 6, epsilon) for epsilon in (2.0, 4.0, 8.0, 16.0)),
 }
-_OF_DELTA = ("objective_perturbation", "langevin_average", "noisy_descent", "output_perturbation")
+_OF_DELTA = (
+    "objective_perturbation",
+    "moments",
+    "langevin_average",
+    "noisy_descent",
+    "output_perturbation",
+)
 _SLOW = {"langevin_average": 4}  # a draw in so many: thousands of steps each
 _LINEAR = SmoothedHingeLoss(smoothing=0.5)
 _SIZES = {"linear": (0.5, _LINEAR), "quadratic": (2.0, "squared")}

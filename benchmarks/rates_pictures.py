@@ -8,7 +8,7 @@ from typing import Any
 from rashomon_explorer.theory.rates import RATES
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rates"
-_WIDTH, _HEIGHT, _LEFT, _TOP, _KEY = 420, 300, 58, 26, 190
+_WIDTH, _HEIGHT, _LEFT, _TOP, _KEY = 420, 300, 58, 26, 220
 # Okabe and Ito's colours, told apart by most eyes, and a mark each for those that cannot.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _AXES = {"n": "rows n", "p": "parameters p", "ε": "privacy ε"}

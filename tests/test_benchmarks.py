@@ -20,11 +20,13 @@ from benchmarks import (
     one_model,
     peers,
     ranges,
+    rates_pictures,
     scaling,
     tuning,
     utility,
     ways,
 )
+from benchmarks.adassp import adassp
 from benchmarks.problems import logistic_problem
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 from rashomon_explorer.target import GibbsTarget
@@ -345,3 +347,20 @@ def test_trees_are_counted_on_the_tables_that_are_there(tmp_path):
     assert counted[0]["size"] == counted[0]["class"] > 1000  # within a ψ of 1 is all of it
     assert sum("missing" in one for one in counted) == 2
     assert len(list(trees.lines(measured))) == len(trees.TASKS)
+
+
+def test_a_picture_of_rates_has_a_line_each_and_its_powers_of_ten():
+    lines = [("gibbs", [1, 10], [1e-3, 1e-5]), ("slope -1", [1, 10], [1e-4, 1e-5])]
+    picture = rates_pictures.drawn(lines, "excess", "rows")
+    assert picture.count("<polyline") == 2 and picture.count("<circle") == 2
+    assert all(f">1e-{power}<" in picture for power in (3, 4, 5))
+
+
+def test_adassp_is_least_squares_where_the_price_is_no_matter():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-0.5, 0.5, (200, 3))
+    targets = rows @ [0.3, -0.2, 0.1] + 0.01 * rng.standard_normal(200)
+    bounds = {"row_bound": 1.0, "target_bound": 1.0, "delta": 1e-6, "rng": rng}
+    found = adassp(rows, targets, epsilon=1e9, **bounds)
+    np.testing.assert_allclose(found, np.linalg.lstsq(rows, targets)[0], atol=1e-4)
+    assert np.linalg.norm(adassp(rows, targets, epsilon=1e-3, **bounds)) < 0.5

@@ -24,8 +24,9 @@ _ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what
 def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
     """Plan one model by a method, or by the one that promises most; reads no row.
 
-    The way of least promised excess is taken; of ways within a tenth of it the first of
-    ``METHODS`` that always answers. Exact draws that are not to be expected are not.
+    The way of least promised excess is taken, as :meth:`ModelOffer.weighed` has it; of ways within
+    a tenth of it the first of ``METHODS`` that always answers. Exact draws that are not to be
+    expected are not.
 
     Parameters
     ----------
@@ -75,8 +76,8 @@ def _named(offers: list[ModelOffer], method: str) -> tuple[ModelOffer, str]:
 def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
     hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
     good: list[ModelOffer] = []
-    for one in sorted(offers, key=lambda one: one.promised(goal)):
-        if not one.applies or (good and one.promised(goal) > _ALIKE * good[0].promised(goal)):
+    for one in sorted(offers, key=lambda one: one.weighed(goal)):
+        if not one.applies or (good and one.weighed(goal) > _ALIKE * good[0].weighed(goal)):
             continue
         hopes[one.method] = _hopeless(one)
         if not hopes[one.method]:
@@ -93,6 +94,8 @@ def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
     if taken.may_give_up:
         comes = "it is to be expected, though rows may be unusual"
     least = f"the least excess {GOALS[goal]} that any method promises{alike}"
+    if taken.looseness > 1:
+        least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
     return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
 
 

@@ -4,6 +4,7 @@ from rashomon_explorer.one_model.gibbs import Gibbs
 from rashomon_explorer.one_model.gradients import LangevinAverage, NoisyDescent
 from rashomon_explorer.one_model.localised import Iterated, Localised
 from rashomon_explorer.one_model.method import Method, ModelOffer
+from rashomon_explorer.one_model.moments import Moments
 from rashomon_explorer.one_model.objective_perturbation import ObjectivePerturbation
 from rashomon_explorer.one_model.output_perturbation import OutputPerturbation
 from rashomon_explorer.one_model.plan import ModelPlan
@@ -14,6 +15,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         ObjectivePerturbation(),
+        Moments(),
         LangevinAverage(),
         NoisyDescent(),
         OutputPerturbation(),
@@ -33,6 +35,7 @@ __all__ = [
     "Method",
     "ModelOffer",
     "ModelPlan",
+    "Moments",
     "NoisyDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",

@@ -39,6 +39,9 @@ class ModelOffer:
         Plan of exact draws, which can be tried on simulated rows; None where none is made so.
     may_give_up : bool
         Whether the model may not come.
+    looseness : float, default=1.0
+        How many times looser its bound is taken to be than others' when methods are compared: a
+        public constant, settled on tables (docs/one-model.md). It changes no promise.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class ModelOffer:
     settings: Any = None
     exact: Plan | None = None
     may_give_up: bool = False
+    looseness: float = 1.0
 
     @property
     def applies(self) -> bool:
@@ -70,6 +74,15 @@ class ModelOffer:
         goal : {"rows", "population"}
         """
         return self.unseen if goal == "population" else self.excess
+
+    def weighed(self, goal: str) -> float:
+        """By what methods are compared: the promise, less what its bound is too loose by.
+
+        Parameters
+        ----------
+        goal : {"rows", "population"}
+        """
+        return self.promised(goal) / self.looseness
 
 
 class Method(Protocol):
