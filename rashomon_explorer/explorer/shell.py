@@ -61,9 +61,11 @@ class Shell:
         main.add_class("rx-main")
         body = ipywidgets.Box([rail, main])
         body.add_class("rx-body")
-        style = ipywidgets.HTML(f"<style>{_STYLE}</style>{_SKIP}")
+        style = ipywidgets.HTML(f"<style>{_STYLE}</style>")
         style.add_class("rx-style")
-        self.widget = ipywidgets.VBox([style, bar, body])
+        skip = ipywidgets.HTML(_SKIP)
+        skip.add_class("rx-skips")
+        self.widget = ipywidgets.VBox([style, skip, bar, body])
         self.widget.add_class("rx-app")
 
     def _turn(self) -> None:

@@ -45,6 +45,15 @@ def test_figures_follow_a_theme_that_changes_under_them(page: Page) -> None:
     page.wait(lambda: page.run(ink) == light, "ink for a light page again")
 
 
+def test_the_first_tab_leads_to_draw_and_the_address_stays(page: Page) -> None:
+    before = page.run("location.hash")
+    page.run("document.querySelector('.rx-skip').click()")
+    assert page.run("document.activeElement.textContent").startswith("Draw")
+    assert page.run("location.hash") == before
+    landmarks = page.run("[...document.querySelectorAll('.rx-app > *')].map(n => n.role).join()")
+    assert landmarks.startswith(",navigation,banner")
+
+
 def test_nothing_scrolls_sideways_on_a_phone(page: Page) -> None:
     size = page.browser.get_window_size()
     try:

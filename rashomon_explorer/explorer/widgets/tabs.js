@@ -1,7 +1,7 @@
 // Links to the views of one page. A view has an address on a page of its own; in a notebook, where
 // the address belongs to the notebook and several explorers may stand, it has none.
 // Views are shown and hidden here, so that they can be read on when the program has ended.
-const LANDMARKS = { "rx-topbar": "banner", "rx-rail": "complementary", "rx-main": "main" };
+const LANDMARKS = { "rx-skips": "navigation", "rx-topbar": "banner", "rx-rail": "complementary", "rx-main": "main" };
 
 function render({ model, el }) {
   el.classList.add("rx-tabs");
@@ -30,6 +30,18 @@ function render({ model, el }) {
     return link;
   });
 
+  // The address stays the view's, so the link moves the focus by itself.
+  const skipTo = (app) => {
+    const draw = app.querySelector(".rx-draw-card .rx-draw");
+    const skip = app.querySelector(".rx-skip");
+    if (!draw || !skip) return;
+    draw.id = "rx-draw";
+    skip.onclick = (event) => {
+      event.preventDefault();
+      draw.focus();
+    };
+  };
+
   let gone = false;
   function show() {
     const app = el.closest(".rx-app");
@@ -46,6 +58,8 @@ function render({ model, el }) {
     if (!addressed) return;
     for (const [kind, role] of Object.entries(LANDMARKS))
       app.querySelector(`.${kind}`)?.setAttribute("role", role);
+    app.querySelector(".rx-skips")?.setAttribute("aria-label", "Shortcut");
+    skipTo(app);
     app.querySelector(".rx-rail")?.setAttribute("aria-label", "Data, model, plan and draw");
     if (location.hash !== `#${value}`)
       history[location.hash ? "pushState" : "replaceState"](null, "", `#${value}`);
