@@ -61,7 +61,7 @@ def plot_burden(
     >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
     >>> table = who_bears(models, None, ["a", "b", "a", "b"], measures=["ambiguity"])
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
-    'b bears most of it: ambiguity 100%, of all 50%'
+    'b bears most of it: ambiguity 50%, of all 25%'
     """
     known = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
     measure = str(known[0]) if measure is None else measure

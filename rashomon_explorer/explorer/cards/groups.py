@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import Recipe
 from rashomon_explorer.explorer.cards.picking import picks
-from rashomon_explorer.explorer.cards.study import StudyCard, keep_choice, ringed
+from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import fairness_audit, who_bears, width_or_noise
@@ -18,7 +18,8 @@ from rashomon_explorer.plots import (
     plot_frontier,
     plot_width_or_noise,
 )
-from rashomon_explorer.plots.text import plural
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.width_or_noise import told
 
 _NO_GROUPS = "No column of this table tells people apart."
 _PEOPLE = "explorer.picked.everyone"
@@ -84,8 +85,8 @@ class GapsCard(GroupCard):
     definition = (
         "A gap is the largest less the smallest of a rate over the groups: <b>demographic "
         "parity</b> of P(ŷ = 1), <b>equal opportunity</b> of P(ŷ = 1 | y = 1), <b>equalised "
-        "odds</b> the wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar is over the draws within "
-        "ψ: the whole set reaches at least as far."
+        "odds</b> the wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar is "
+        "over the draws within ψ: the whole set reaches at least as far."
     )
 
     def study(self) -> Recipe:
@@ -117,7 +118,19 @@ _GAPS = {
 
 
 def _gaps(audit: Any, chosen: Any) -> go.Figure:
-    return plot_fairness_range(audit, highlight=chosen)
+    ranges = audit.ranges()
+    name = str(ranges.index[0])
+    low, high = (number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
+    gap = name.removesuffix("_difference").replace("_", " ")
+    finding = f"Good models' {gap} gap goes from {low} to {high}"
+    return also_said(plot_fairness_range(audit, highlight=chosen), "", finding)
+
+
+def _frontier(audit: Any, gap: str, chosen: Any) -> go.Figure:
+    """Say in the title what the fairest of the good models costs."""
+    figure = plot_frontier(audit, gap, highlight=chosen)
+    fairest = figure.layout.title.text.split(">", 2)[-1].split(" · ")[0]
+    return also_said(figure, "", fairest[0].upper() + fairest[1:])
 
 
 class FrontierCard(GroupCard):
@@ -157,7 +170,7 @@ class FrontierCard(GroupCard):
         self._offering = False
         gap = f"{self._gap.value}_difference"
         return Recipe(
-            lambda: plot_frontier(self._audit(models, column), gap, highlight=chosen),
+            lambda: _frontier(self._audit(models, column), gap, chosen),
             lambda: self._audit(models, column).frontier(gap),
             (
                 "from rashomon_explorer.measures import fairness_audit",
@@ -208,7 +221,7 @@ class BurdenCard(GroupCard):
         told = exact.format(column=column) if proved else ""
         return Recipe(
             lambda: self._figure(models, column, measure, proved),
-            lambda: self._table(models, column),
+            lambda: self._numbers(models, column),
             (
                 "from rashomon_explorer.measures import who_bears",
                 "from rashomon_explorer.plots import plot_burden",
@@ -219,7 +232,7 @@ class BurdenCard(GroupCard):
             (EXACT, SAMPLED) if proved else (SAMPLED,),
         )
 
-    def _table(self, models: Any, column: str) -> pd.DataFrame:
+    def _numbers(self, models: Any, column: str) -> pd.DataFrame:
         people = self.session.picked.everyone
         return who_bears(self.session.picked.models, people.rows, people.groups(column))
 
@@ -227,12 +240,12 @@ class BurdenCard(GroupCard):
         people = self.session.picked.everyone
         exact = self.session.exact.ambiguity_by(people, column) if proved else None
         return plot_burden(
-            self._table(models, column),
+            self._numbers(models, column),
             measure,
             exact=exact,
             highlight=[level for own, level in self.state.groups if own == column],
             guaranteed=models.guarantee.holds,
-            note=_whose(people, self.state, exact is not None),
+            note=_whose(people, exact is not None),
         )
 
 
@@ -242,10 +255,9 @@ _BURDENS = {
 }
 
 
-def _whose(people: Any, state: Any, proved: bool) -> str:
-    models = f"the {plural(len(state.selection), 'picked model')}" if state.selection else ""
+def _whose(people: Any, proved: bool) -> str:
     asked = f"exact of {len(people.few):,} people" if proved else ""
-    return " · ".join(filter(None, [people.words, models, asked]))
+    return " · ".join(filter(None, [people.words, asked]))
 
 
 class WidthOrNoiseCard(GroupCard):
@@ -267,7 +279,7 @@ class WidthOrNoiseCard(GroupCard):
         models, column = self.state.rashomon_set, self.column
         people = self.session.picked.everyone
         return Recipe(
-            lambda: plot_width_or_noise(_split(models, people, column)),
+            lambda: _noise(_split(models, people, column)),
             lambda: _split(models, people, column).groups,
             (
                 "from rashomon_explorer.measures import width_or_noise",
@@ -278,6 +290,10 @@ class WidthOrNoiseCard(GroupCard):
             ),
             (SAMPLED,),
         )
+
+
+def _noise(found: Any) -> go.Figure:
+    return also_said(plot_width_or_noise(found), "", told(found))
 
 
 def _split(models: Any, people: Any, column: str) -> Any:

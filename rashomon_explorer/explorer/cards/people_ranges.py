@@ -42,7 +42,7 @@ class PeopleRangesCard(StudyCard):
         proved = () if exact.why_not else (EXACT,)
         return Recipe(
             self._figure,
-            self._table,
+            self._numbers,
             (
                 "from rashomon_explorer.plots import plot_people_ranges",
                 "plot_people_ranges(explorer.exact.people(explorer.picked.few), "
@@ -51,12 +51,12 @@ class PeopleRangesCard(StudyCard):
             (*proved, *drawn),
         )
 
-    def _table(self) -> pd.DataFrame:
+    def _numbers(self) -> pd.DataFrame:
         return self.session.exact.people(self.session.picked.few)
 
     def _figure(self) -> go.Figure:
         picked, models, exact = self.session.picked, self.state.rashomon_set, self.session.exact
-        table = self._table()
+        table = self._numbers()
         if not picked.state.selection and not picked.words and len(table) == len(self.session.rows):
             words = ""
         else:

@@ -48,7 +48,7 @@ class PersonCard(StudyCard):
         linear = isinstance(models, RashomonSet) and models.hit_rate > 0
         return Recipe(
             lambda: self._figure(models, person),
-            (lambda: self._table(models, person)) if linear else None,
+            (lambda: self._numbers(models, person)) if linear else None,
             (
                 "from rashomon_explorer.plots import plot_person",
                 f"plot_person(explorer.rashomon_set, explorer.rows, {person}"
@@ -58,7 +58,7 @@ class PersonCard(StudyCard):
             (EXACT, SAMPLED) if proved else (SAMPLED,),
         )
 
-    def _table(self, models: Any, person: int) -> pd.DataFrame:
+    def _numbers(self, models: Any, person: int) -> pd.DataFrame:
         return contributions(counted(models).models, self.session.rows, person)
 
     def _figure(self, models: Any, person: int) -> go.Figure:

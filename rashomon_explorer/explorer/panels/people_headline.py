@@ -13,6 +13,7 @@ from rashomon_explorer.measures import enough_draws, width_or_noise
 from rashomon_explorer.measures.decomposition import WidthOrNoise
 from rashomon_explorer.plots.counted import counted
 from rashomon_explorer.plots.text import percent, plural
+from rashomon_explorer.plots.width_or_noise import told
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _EVERYONE = "everyone"
@@ -52,7 +53,7 @@ class PeopleHeadline:
         self.widget = ipywidgets.HBox([self.words, choices])
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-headline")
-        self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups"])
+        self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
         needs = ["rashomon_set", "outside", "data", "selection", "groups", "psi"]
         self.later = Later(self.state, needs, "people", self.find, self._show)
         self._offer()
@@ -62,7 +63,8 @@ class PeopleHeadline:
         columns, state = self.session.picked.columns, self.state
         chosen = state.group_column if state.group_column in columns else None
         chosen = chosen or (columns[0] if columns else None)
-        levels = self.session.picked.everyone.levels(chosen) if chosen else ()
+        seen = chosen and state.view == "curator"  # which groups there are is read from the rows
+        levels = self.session.picked.everyone.levels(chosen) if seen else ()
         picked = [level for own, level in state.groups if own == chosen]
         self._telling = True
         if tuple(self.column.options) != columns:
@@ -118,7 +120,7 @@ def _ambiguity(session: Any) -> str:
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
     exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
     words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
-    return f"{words}; {marks_html(SAMPLED)} the draws show {shown} of it" if shown else words
+    return f"{words}; {marks_html(SAMPLED)} the draws show it of {shown}" if shown else words
 
 
 def _width(session: Any) -> str:
@@ -128,7 +130,7 @@ def _width(session: Any) -> str:
         found: WidthOrNoise = width_or_noise(models, people.rows)
     except ValueError as error:
         return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
-    return f"{marks_html(SAMPLED)} {escape(str(found))}"
+    return f"{marks_html(SAMPLED)} {escape(told(found))}"
 
 
 def _enough(session: Any) -> str:
@@ -139,9 +141,7 @@ def _enough(session: Any) -> str:
         return "Too few draws lie within ψ to say how far good models disagree."
     labels = np.asarray(inside.labels(session.picked.rows))
     try:
-        found = enough_draws(
-            "disagreement", labels, half_width=_HALF_WIDTH, sampler=models.sampler
-        )
+        found = enough_draws("disagreement", labels, half_width=_HALF_WIDTH, sampler=models.sampler)
     except (ValueError, ImportError) as error:
         return f"Whether the draws are enough cannot be told: {escape(str(error).split(':')[0])}."
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"

@@ -88,7 +88,10 @@ class PeopleTable:
         columns = _columns(found)
         with self.table.hold_sync():
             self.table.columns = [
-                {"name": name, "hint": _HINTS.get(name, f"in which group of {name}")}
+                {
+                    "name": name,
+                    "hint": _HINTS.get(name, f"in groups by {name}"),
+                }
                 for name in columns
             ]
             self.table.rows = [_row(int(place), row, columns) for place, row in _lines(found)]
@@ -138,7 +141,7 @@ def _row(place: int, row: pd.Series, columns: list[str]) -> dict[str, Any]:
 
 
 def _cell(place: int, row: pd.Series, name: str) -> tuple[str, Any]:
-    """What is written, and what is sorted by."""
+    """Write one cell, and say what it is sorted by."""
     if name == "person":
         return str(place), place
     if name == "answer":
