@@ -63,8 +63,9 @@ class PeopleHeadline:
         columns, state = self.session.picked.columns, self.state
         chosen = state.group_column if state.group_column in columns else None
         chosen = chosen or (columns[0] if columns else None)
-        seen = chosen and state.view == "curator"  # which groups there are is read from the rows
-        levels = self.session.picked.everyone.levels(chosen) if seen else ()
+        levels: tuple[str, ...] = ()
+        if chosen and state.view == "curator":  # which groups there are is read from the rows
+            levels = self.session.picked.everyone.levels(chosen)
         picked = [level for own, level in state.groups if own == chosen]
         self._telling = True
         if tuple(self.column.options) != columns:
