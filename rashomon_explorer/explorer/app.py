@@ -22,6 +22,7 @@ from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
+from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import VIEWS, Part, View
 from rashomon_explorer.explorer.widgets import KernelWatch
@@ -86,6 +87,7 @@ class Explorer:
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
         self.shop = Shop(self.session)
+        self.single = SingleModel(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
@@ -144,12 +146,13 @@ class Explorer:
         )
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.selection_panel = panels.SelectionPanel(self.state)
-        self.people_headline = panels.PeopleHeadline(self.session)
-        self.people_table = panels.PeopleTable(self.session)
         self.basket_panel = panels.BasketPanel(self.shop)
         self.take_panel = panels.TakePanel(self.shop)
         self.take_panel.draws = self.basket_panel.taken
         self.ledger_panel = panels.LedgerPanel(self.session)
+        self.goal_panel = panels.GoalPanel(self.single, self.draw_panel.widget)
+        self.goal_panel.made = partial(self.show, "one model panel")
+        self.one_panel = panels.OneModelPanel(self.single)
         self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
@@ -159,18 +162,17 @@ class Explorer:
             "budget panel": self.budget_panel,
             "numbers panel": self.numbers_panel,
             "selection panel": self.selection_panel,
-            "people headline": self.people_headline,
-            "people table": self.people_table,
             "basket panel": self.basket_panel,
             "take panel": self.take_panel,
             "ledger panel": self.ledger_panel,
+            "one model panel": self.one_panel,
             **self.cards,
         }
         return Shell(
             self.state,
             [View(plan, parts) for plan in VIEWS],
             bar=self.bar.widget,
-            rail=panels.Rail(self.state, self.model_panel, self.draw_panel).widget,
+            rail=panels.Rail(self.state, self.model_panel, self.goal_panel).widget,
             chip=panels.SelectionChip(self.state).widget,
             above=[self.alert_panel.widget, self.kernel_watch, self.numbers_panel.stale],
         )

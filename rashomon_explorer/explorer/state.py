@@ -84,6 +84,12 @@ class ExplorerState(traitlets.HasTraits):
         Sets that were paid for from this table, oldest first.
     in_view : int
         Number of the kept set on screen; 0 for another.
+    goal : str
+        ``"set"``, or ``"one"`` where one model is wanted.
+    one_plan : ModelPlan, str or None
+        What the settings buy of one model, or why nothing.
+    one_model : OneModel or None
+        The one model that was made of this table last.
     paid : tuple of Purchase
         Aggregates of the rows that were paid for, of the models on screen.
     selection : tuple of int
@@ -135,6 +141,9 @@ class ExplorerState(traitlets.HasTraits):
     kept = traitlets.Tuple()
     in_view = traitlets.Int(0)
     paid = traitlets.Tuple()
+    goal = traitlets.Enum(("set", "one"), "set")
+    one_plan = traitlets.Any(None, allow_none=True)
+    one_model = traitlets.Any(None, allow_none=True)
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
     groups = traitlets.Tuple()

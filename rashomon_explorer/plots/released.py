@@ -61,6 +61,7 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     doubt = " · draws may be far outside the set" if released.doubt else ""
+    figure.update_layout(margin={"t": 100})  # the band has two lines
     paid = released.price.replace(" at δ", "<br>at δ")  # figures may be narrow
     return add_band(figure, "release", f"released: paid with {paid}{seed}{doubt}")
 

@@ -39,6 +39,8 @@ class ColumnsCard(FigureCard):
         names = [one.name for one in columns if not isinstance(one, Anything)]
         if list(self._column.options) != names:
             self._column.options = names
+            if names:
+                self._column.value = names[0]
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""

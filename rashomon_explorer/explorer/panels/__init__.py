@@ -10,11 +10,10 @@ from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.ledger import LedgerPanel
 from rashomon_explorer.explorer.panels.model import ModelPanel
 from rashomon_explorer.explorer.panels.numbers import NumbersPanel
-from rashomon_explorer.explorer.panels.people_headline import PeopleHeadline
-from rashomon_explorer.explorer.panels.people_table import PeopleTable
 from rashomon_explorer.explorer.panels.plan import PlanPanel
 from rashomon_explorer.explorer.panels.rail import Rail
 from rashomon_explorer.explorer.panels.selection import SelectionPanel
+from rashomon_explorer.explorer.panels.single import GoalPanel, OneModelPanel
 from rashomon_explorer.explorer.panels.take import TakePanel
 
 __all__ = [
@@ -23,11 +22,11 @@ __all__ = [
     "BudgetGauge",
     "DataPanel",
     "DrawPanel",
+    "GoalPanel",
     "LedgerPanel",
     "ModelPanel",
     "NumbersPanel",
-    "PeopleHeadline",
-    "PeopleTable",
+    "OneModelPanel",
     "PlanPanel",
     "Rail",
     "SelectionChip",

@@ -92,6 +92,7 @@ def _listed(account: Account) -> pd.DataFrame:
     frame = charges_table(account.charges, account.delta)
     before = [0.0, *frame["ε in total"].iloc[:-1]]
     frame["ε added"] = frame["ε in total"] - before
-    listed = frame[["when", "what", "ε added", "ε in total", "state"]]
+    voided = [] if all(entry.counts for entry in account.charges) else ["state"]
+    listed = frame[["when", "what", "ε added", "ε in total", *voided]]
     listed.attrs["rounding"] = {"ε in total": "up", "ε added": "up"}
     return listed

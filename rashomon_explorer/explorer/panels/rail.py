@@ -4,8 +4,8 @@ from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.model import ModelPanel
+from rashomon_explorer.explorer.panels.single import GoalPanel
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.widgets import Step
 from rashomon_explorer.planning.rule import AUTO
@@ -22,7 +22,7 @@ class Rail:
         Its settings are told.
     model : ModelPanel
         Opened by its line.
-    draw : DrawPanel
+    draw : GoalPanel
         Always in sight.
 
     Attributes
@@ -33,7 +33,7 @@ class Rail:
         The rail.
     """
 
-    def __init__(self, state: ExplorerState, model: ModelPanel, draw: DrawPanel) -> None:
+    def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
         self.state = state
         self.data = Step(title="Data", opens=False)
         self.model = Step(title="Model")

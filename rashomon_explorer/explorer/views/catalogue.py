@@ -53,23 +53,14 @@ VIEWS: tuple[ViewPlan, ...] = (
             ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),
-    ViewPlan(
-        "people",
-        "People & groups",
-        "Who is affected?",
-        (
-            ("people_ranges", "people table", "people"),
-            ("person", "gaps", "frontier", "burden", "width_or_noise"),
-        ),
-        strips=("people headline",),
-    ),
+    ViewPlan("people", "People & groups", "Who is affected?", (("people",),)),
     ViewPlan(
         "release",
         "Release & ledger",
         "What may leave, and at what price?",
         (
             ("basket panel",),
-            ("take panel",),
+            ("take panel", "one model panel"),
             ("aggregates", "tradeoff", "budget", "ledger panel"),
         ),
     ),

@@ -1,0 +1,268 @@
+"""The set or one model: the goal, one model's price and button, and what was made."""
+
+import asyncio
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import ipywidgets
+import pandas as pd
+import traitlets
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.account import Account
+from rashomon_explorer.explorer.basket import score
+from rashomon_explorer.explorer.guard import guarded, report
+from rashomon_explorer.explorer.html import fact, table_html
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.single import OneModel, SingleModel
+from rashomon_explorer.explorer.widgets import Download, Made
+from rashomon_explorer.explorer.widgets.download import Making
+from rashomon_explorer.one_model import ModelPlan
+from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.privacy import pure
+from rashomon_explorer.search import bisect
+
+_MAKING = "Making one model"
+_GOALS = [("The set", "set"), ("One model", "one")]
+
+
+class GoalPanel:
+    """What the price is to buy; for one model, its price, its promise and its button.
+
+    Parameters
+    ----------
+    single : SingleModel
+        Plans and pays.
+    several : ipywidgets.Widget
+        What draws a set; hidden while one model is wanted.
+
+    Attributes
+    ----------
+    goal : ipywidgets.ToggleButtons
+        The set, or one model.
+    make : ipywidgets.Button
+        Pays and makes the model.
+    made : callable
+        Called when a model was made; who shows it sets it.
+    widget : ipywidgets.Widget
+        The switch, and what belongs to it.
+    """
+
+    def __init__(self, single: SingleModel, several: ipywidgets.Widget) -> None:
+        self.single = single
+        self.state = single.state
+        self._several = several
+        self._task: asyncio.Task[None] | None = None
+        self._making = False
+        self.made: Callable[[], object] = lambda: None
+        self.goal = ipywidgets.ToggleButtons(
+            options=_GOALS,
+            tooltips=["Many models that are almost as good as the best", "One good model, private"],
+        )
+        self.goal.add_class("rx-goal")
+        traitlets.link((self.state, "goal"), (self.goal, "value"))
+        self.words = ipywidgets.HTML()
+        self.words.add_class("rx-price")
+        self.make = ipywidgets.Button(description="Make one model", button_style="primary")
+        self.make.add_class("rx-draw")
+        self.make.on_click(guarded(self.state, _MAKING, lambda _: self.pay()))
+        self._code = CodeToggle(self.lines, "One model")
+        buttons = ipywidgets.HBox([self.make])
+        buttons.add_class("rx-buttons")
+        self._card = card("", "One model", [self.words, buttons], self._code)
+        self._card.add_class("rx-draw-card")
+        self.widget = ipywidgets.VBox([self.goal, self._card, several])
+        watched = ["goal", "one_plan", "account", "phase", "data"]
+        self.state.observe(lambda _: self.refresh(), watched)
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that makes such a model; nothing is charged by showing it."""
+        return (
+            "estimator = explorer.single.make_estimator()  # ledger=explorer.ledger.path charges",
+            "estimator.plan(*explorer.rows.shape)",
+        )
+
+    def refresh(self) -> None:
+        """Write price and promise again."""
+        one = self.state.goal == "one"
+        self._card.layout.display = None if one else "none"
+        self._several.layout.display = "none" if one else None
+        self.goal.disabled = self.state.busy or self._making
+        self._code.refresh()
+        plan, account = self.state.one_plan, self.state.account
+        if not one or account is None or not isinstance(plan, ModelPlan):
+            told = plan if isinstance(plan, str) else "Choose a data set first."
+            self.words.value = f'<p class="rx-note">{escape(told)}</p>'
+            self.make.disabled = True
+            return
+        adds, affordable = price(account.adds(plan.guarantee)), account.affords(plan.guarantee)
+        self.make.disabled = self._making or self.state.busy or not affordable
+        self.make.description = "Making it…" if self._making else f"Make one model · {adds}"
+        self.make.button_style = "" if plan.weakness or not affordable else "primary"
+        self.words.value = _words(plan, adds) if affordable else _over(adds, account)
+
+    def pay(self) -> None:
+        """Pay for one model and make it; in a loop aside, so that the page stays alive."""
+        if self._making:
+            return
+        pay = self.single.order()
+        self.state.alert = None
+        self._set_making(True)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            try:
+                self._received(pay())
+            finally:
+                self._set_making(False)
+        else:
+            self._task = loop.create_task(self._pay_aside(asyncio.to_thread(pay)))
+
+    async def _pay_aside(self, made: "asyncio.Future[OneModel] | object") -> None:
+        try:
+            self._received(await made)  # type: ignore[misc]
+        except Exception as error:
+            report(self.state, _MAKING, error)
+        finally:
+            self._set_making(False)
+            guarded(self.state, "Reading the ledger", self.single.session.refresh_account)()
+
+    def _received(self, made: OneModel) -> None:
+        self.single.received(made)
+        self.made()
+
+    def _set_making(self, making: bool) -> None:
+        self._making = making
+        self.refresh()
+
+
+def _over(adds: str, account: Account) -> str:
+    # Many methods of one model are pure, of which a ledger's squares are dear.
+    most = bisect(lambda cost: account.affords(pure(cost)), 0.0, account.budget, halvings=40)
+    told = (
+        f"<b>Over the budget</b>: it would add {adds}, and ε = {what_is_left(account.left)} is "
+        f"left. One model at ε = {what_is_left(most)} fits."
+    )
+    return f'<p class="rx-note">{told}</p>'
+
+
+def _words(plan: ModelPlan, adds: str) -> str:
+    promise = f"Its excess loss is promised <b>{escape(at_most(plan.excess_bound))}</b> on average"
+    method = escape(plan.method.replace("_", " "))
+    spent = f"Pressing the button spends <b>{adds}</b> for one model by {method}. {promise}."
+    doubt = f" <b>But</b> {escape(plan.weakness)}." if plan.weakness else ""
+    return f'<p class="rx-note">{spent}{doubt}</p>'
+
+
+class OneModelPanel:
+    """The model that was made: coefficients, promise, why so, and what was not taken.
+
+    Parameters
+    ----------
+    single : SingleModel
+        Its state's model is shown.
+
+    Attributes
+    ----------
+    told : ipywidgets.HTML
+        All of it.
+    bundle : Download
+        A zip file of what may leave.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    title = "One model"
+
+    def __init__(self, single: SingleModel) -> None:
+        self.state = single.state
+        self.told = ipywidgets.HTML()
+        failed = partial(report, self.state, "“Save the model”")
+        hint = "Model, guarantee, schema, and thirty lines that predict, in one zip file"
+        self.bundle = Download("Save the model", hint, self._bundle, failed, primary=True)
+        self._code = CodeToggle(self.lines, self.title)
+        row = ipywidgets.HBox([self.bundle])
+        row.add_class("rx-take")
+        self.widget = card("", self.title, [row, self.told], self._code)
+        self.state.observe(lambda _: self.refresh(), ["one_model", "data"])
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same."""
+        if self.state.one_model is None:
+            return ("explorer.state.one_model  # None before one was made",)
+        return (
+            "explorer.state.one_model.why, explorer.state.one_model.excess",
+            "explorer.state.one_model.guarantee",
+            "explorer.state.one_model.model['coefficients']",
+        )
+
+    def refresh(self) -> None:
+        """Write it again."""
+        made = self.state.one_model
+        self.bundle.disabled = made is None
+        self._code.refresh()
+        if made is None:
+            told = "No one model was made of this table yet: choose One model above Draw."
+            self.told.value = f'<p class="rx-note">{told}</p>'
+            return
+        self.told.value = _shown(made)
+
+    def _bundle(self) -> Making:
+        made, data = self.state.one_model, self.state.data
+        if made is None or data is None:
+            raise DataError("no one model was made of this table yet")
+        return partial(_zipped, made, str(data.name), data.schema.to_toml())
+
+
+def _shown(made: OneModel) -> str:
+    paid = price(made.guarantee.epsilon(made.delta), made.delta)
+    facts = [
+        fact("Paid", paid, f"added {price(made.adds)}", kind="rx-paid"),
+        fact("Expected excess loss", made.excess, "on these rows"),
+        fact("On new rows", made.unseen),
+        fact("Made by", made.method.replace("_", " "), made.why),
+    ]
+    ways = pd.DataFrame(made.others, columns=["way not taken", "promised, or why not"])
+    band = '<span class="rx-band rx-paid-band">released: paid for</span>'
+    tables = table_html(_coefficients(made), "Coefficients, per unit of encoded feature")
+    others = table_html(ways.set_index("way not taken"), "Ways not taken")
+    return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>{tables}{others}'
+
+
+def _coefficients(made: OneModel) -> pd.DataFrame:
+    model = made.model
+    (rows,), (ends,) = model["coefficients"], model["intercepts"]
+    names = [str(name) for name in model["classes"][1:]] if len(rows) > 1 else ["coefficient"]
+    index = pd.Index([*model["columns"], "intercept"], name="column")
+    every = {name: [*row, end] for name, row, end in zip(names, rows, ends, strict=True)}
+    return pd.DataFrame(every, index=index)
+
+
+def _zipped(made: OneModel, table: str, schema: str) -> Made:
+    paid = price(made.guarantee.epsilon(made.delta), made.delta)
+    readme = (
+        f"One model of {table}, made with differential privacy by {made.method}: {made.why}.\n\n"
+        f"Price: {paid}. Promised: excess loss {made.excess} on these rows and {made.unseen} on "
+        "new ones, on average.\n\nmodel.json, with score.py beside it, predicts by numpy alone on "
+        "rows encoded as schema.toml declares; guarantee.json is what is proved. Whatever is "
+        "computed from these files and from public rows costs nothing more.\n"
+    )
+    files = {
+        "README.txt": readme,
+        "model.json": json.dumps(made.model, ensure_ascii=False, indent=1),
+        "guarantee.json": json.dumps(made.guarantee.to_dict(), ensure_ascii=False, indent=1),
+        "score.py": Path(score.__file__).read_text(encoding="utf-8"),
+        "schema.toml": schema,
+    }
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return Made(f"{table}-one-model.zip", into.getvalue(), "application/zip")

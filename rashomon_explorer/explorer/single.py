@@ -1,0 +1,216 @@
+"""One private model instead of a set: its plan, its price, and what was made; no widgets here."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.estimators import DPClassifier, DPRegressor
+from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import SETTINGS
+from rashomon_explorer.one_model import ModelPlan
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.privacy import Guarantee
+
+_ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPRegressor}
+_ENDING = ".model"
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """A private model and what was promised of it; all of it is public.
+
+    Attributes
+    ----------
+    model : dict
+        As ``models.json`` of a bundle holds models; `basket.score` predicts with it.
+    method, why : str
+        How it was made, and why so.
+    others : tuple of (str, str)
+        The ways not taken, with what each promised or why it does not apply.
+    excess, unseen : str
+        Promised bounds of its excess loss, on the rows and on new ones.
+    guarantee : Guarantee
+    delta, adds : float
+        δ of the price, and what it added to what was spent.
+    """
+
+    model: dict[str, Any]
+    method: str
+    why: str
+    others: tuple[tuple[str, str], ...]
+    excess: str
+    unseen: str
+    guarantee: Guarantee
+    delta: float
+    adds: float
+
+    def to_text(self) -> str:
+        """Write it as JSON."""
+        told = {**vars(self), "guarantee": self.guarantee.to_dict()}
+        return json.dumps(told, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def of_text(cls, text: str) -> "OneModel":
+        """Inverse of `to_text`."""
+        told = json.loads(text)
+        told["guarantee"] = Guarantee.from_dict(told["guarantee"])
+        told["others"] = tuple(map(tuple, told["others"]))
+        return cls(**told)
+
+
+class SingleModel:
+    """Plans, pays for and keeps one private model of the table on screen.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, settings and ledger.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS])
+        self.state.observe(lambda _: self._last(), "data")
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders."""
+        state = self.state
+        if state.data is None:
+            raise DataError("there is no data set yet: choose one under Data")
+        kind = _ESTIMATORS[state.data.task]
+        named = {name: getattr(state, name) for name in ("epsilon", "delta", "radius", "loss")}
+        ridge = 0.0 if state.ridge == AUTO else state.ridge
+        if state.data.task == "regression":
+            named["target_bounds"] = state.data.target_bounds
+        else:
+            named["classes"] = tuple(range(len(state.data.classes)))
+        return kind(**named, ridge=ridge, ledger=None if ledger is None else str(ledger))
+
+    def replan(self) -> None:
+        """Plan, where one model is wanted; reads no row."""
+        state = self.state
+        if state.goal != "one" or state.data is None:
+            state.one_plan = None
+            return
+        rows = self.session.rows
+        path = None if state.account is None else state.account.path
+        try:
+            with said_elsewhere():
+                state.one_plan = self.make_estimator(ledger=path).plan(*rows.shape)
+        except (SamplerError, ValueError) as error:
+            state.one_plan = str(error)
+
+    def order(self) -> Callable[[], OneModel]:
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
+        session, state = self.session, self.state
+        if state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+        if state.data is not None and state.data.bounds_learnt:
+            raise LedgerError("bounds were learnt from the rows: nothing of this table may leave")
+        account, plan = session.refresh_account(), state.one_plan
+        if not isinstance(plan, ModelPlan) or account is None:
+            raise SamplerError("there is no plan of one model: see what is said above the button")
+        adds = account.adds(plan.guarantee)
+        if not account.affords(plan.guarantee):
+            left = what_is_left(account.left)
+            raise BudgetExceededError(
+                f"This model would add {price(adds)}, and ε = {left} is left: set ε "
+                "lower. Nothing was made and nothing was spent."
+            )
+        ledger = session.ledger_to_charge()
+        estimator = self.make_estimator(ledger=ledger)
+        rows, targets, data = session.rows, state.data.y, state.data
+        kept = None if ledger is None else ledger.with_suffix(".sets")
+
+        def pay() -> OneModel:
+            with said_elsewhere():
+                fitted = estimator.fit(rows, targets)
+            made = _made(fitted, data, list(map(str, rows.columns)), adds)
+            if kept is not None:
+                _keep(kept, made)
+            return made
+
+        return pay
+
+    def received(self, made: OneModel) -> None:
+        """Put it on screen, and say what is left."""
+        self.state.one_model = made
+        account = self.session.refresh_account()
+        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+        self.session.say(f"Made one model by {made.method} for {price(made.adds)}.{left}")
+
+    def _last(self) -> None:
+        """Show the last model that was paid for from this table."""
+        account, found = self.state.account, None
+        if self.state.data is not None and account is not None:
+            folder = account.path.with_suffix(".sets")
+            for path in sorted(folder.glob(f"*{_ENDING}"))[-1:]:
+                try:
+                    found = OneModel.of_text(path.read_text(encoding="utf-8"))
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    LOGGER.error("%s could not be read", path, exc_info=error)
+        self.state.one_model = found
+
+
+def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
+    plan: ModelPlan = fitted.plan_
+    outputs = np.atleast_2d(fitted.coef_)
+    told = {
+        "format": "rashomon-explorer models",
+        "version": 1,
+        "columns": columns,
+        "link": _link(fitted, len(outputs)),
+        "row_norm": fitted.row_norm,
+        "target_bounds": [-1.0, 1.0],  # coefficients are in units of the target
+        "classes": [] if data.classes is None else list(data.classes),
+        "coefficients": [_scored(outputs).tolist()],
+        "intercepts": [_scored(np.atleast_1d(fitted.intercept_)).tolist()],
+    }
+    others = tuple(
+        (one.method, f"excess {at_most(one.promised(plan.goal))}" if one.applies else one.why)
+        for one in plan.options
+        if one.method != plan.method
+    )
+    return OneModel(
+        told,
+        plan.method,
+        plan.why,
+        others,
+        at_most(plan.excess_bound),
+        at_most(plan.unseen_bound),
+        fitted.guarantee_,
+        plan.delta,
+        adds,
+    )
+
+
+def _scored(every: Any) -> Any:
+    """Scores of all classes but the first, as released models have them, counted from it."""
+    return every if len(every) == 1 else every[1:] - every[:1]
+
+
+def _link(fitted: Any, outputs: int) -> str:
+    if not hasattr(fitted, "classes_"):
+        return "identity"
+    if fitted.loss != "logistic":
+        return "sign"
+    return "logistic" if outputs == 1 else "softmax"
+
+
+def _keep(folder: Path, made: OneModel) -> None:
+    folder.mkdir(exist_ok=True)
+    number = 1 + len(list(folder.glob(f"*{_ENDING}")))
+    while (path := folder / f"{number:04d}{_ENDING}").exists():
+        number += 1
+    beside = path.with_suffix(".making")
+    beside.write_text(made.to_text(), encoding="utf-8")
+    beside.replace(path)

@@ -1,0 +1,79 @@
+"""One model instead of a set: its price is what the ledger charges, and it predicts alone."""
+
+import asyncio
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.basket import score
+from rashomon_explorer.explorer.single import _made
+from rashomon_explorer.plots.text import at_most, price
+
+
+@pytest.fixture
+def page(explorer, cancer):
+    explorer.session.choose(cancer)
+    explorer.state.goal = "one"
+    return explorer
+
+
+def test_the_price_on_the_button_is_what_the_ledger_charges(page):
+    panel = page.goal_panel
+    assert page.draw_panel.widget.layout.display == "none"
+    promised = panel.make.description.removeprefix("Make one model · ")
+    assert at_most(page.state.one_plan.excess_bound) in panel.words.value
+    panel.make.click()
+    assert page.state.alert is None and page.state.page == "release"
+    assert price(page.ledger.spent()) == promised
+    (entry,) = page.ledger.entries()
+    assert entry.state == "committed" and entry.note.startswith("DPClassifier")
+    made = page.state.one_model
+    assert made.method == page.state.one_plan.method and made.why in page.one_panel.told.value
+    assert {name for name, _ in made.others} >= {"gibbs", "output_perturbation"}
+    assert page.session.rows.columns[0] in page.one_panel.told.value
+    again = Explorer(data=page.data, home=page.session.home)
+    assert again.state.one_model == made and again.state.rashomon_set is None
+
+
+def test_past_the_budget_nothing_is_made(page):
+    page.state.epsilon = 50.0
+    assert page.goal_panel.make.disabled and "Over the budget" in page.goal_panel.words.value
+    page.goal_panel.make.click()
+    assert page.state.alert is not None and page.state.one_model is None
+    assert "nothing was spent" in page.state.alert.reason and page.ledger is None
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "wine", "diabetes"])
+def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
+    data = load_dataset(name)
+    explorer.session.choose(data)
+    explorer.state.goal = "one"
+    rows = explorer.rows
+    fitted = explorer.single.make_estimator().set_params(random_state=0).fit(rows, data.y)
+    made = _made(fitted, data, list(rows.columns), 1.0)
+    alone = score.scores(made.model, rows)[0]
+    own = fitted.predict(rows) if name == "diabetes" else fitted.predict_proba(rows)
+    own = own[:, 1] if name == "breast_cancer" else own
+    assert np.allclose(alone, own, atol=1e-9)
+
+
+def test_the_bundle_and_a_page_that_stays_alive(page):
+    async def pressed():
+        page.goal_panel.make.click()
+        assert page.goal_panel.make.disabled and page.goal_panel.goal.disabled
+        page.goal_panel.pay()  # once is enough
+        await page.goal_panel._task
+
+    asyncio.run(pressed())
+    assert len(page.ledger.entries()) == 1
+    archive = zipfile.ZipFile(io.BytesIO(page.one_panel.bundle.fetch().content))
+    held = {name: archive.read(name) for name in archive.namelist()}
+    assert json.loads(held["model.json"])["columns"] == list(page.rows.columns)
+    assert b"objective_perturbation" in held["README.txt"] and "schema.toml" in held
+    page.state.goal = "set"
+    assert page.state.one_plan is None and page.draw_panel.widget.layout.display is None
