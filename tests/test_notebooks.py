@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 APPS = Path(__file__).resolve().parents[1] / "apps"
-GUIDED = ("first_look", "what_epsilon_buys", "one_private_model", "auditing_a_model")
+GUIDED = ("first_look", "what_epsilon_buys", "one_private_model", "tuning", "auditing_a_model")
 
 
 def _cells(name: str) -> list[dict[str, Any]]:

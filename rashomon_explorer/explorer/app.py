@@ -146,6 +146,8 @@ class Explorer:
         )
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.selection_panel = panels.SelectionPanel(self.state)
+        self.people_headline = panels.PeopleHeadline(self.session)
+        self.people_table = panels.PeopleTable(self.session)
         self.basket_panel = panels.BasketPanel(self.shop)
         self.take_panel = panels.TakePanel(self.shop)
         self.take_panel.draws = self.basket_panel.taken
@@ -162,6 +164,8 @@ class Explorer:
             "budget panel": self.budget_panel,
             "numbers panel": self.numbers_panel,
             "selection panel": self.selection_panel,
+            "people headline": self.people_headline,
+            "people table": self.people_table,
             "basket panel": self.basket_panel,
             "take panel": self.take_panel,
             "ledger panel": self.ledger_panel,

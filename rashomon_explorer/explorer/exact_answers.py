@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rashomon_explorer.explorer.picked import taken
+from rashomon_explorer.explorer.group_columns import group_labels
+from rashomon_explorer.explorer.picked import Picked, taken
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.measures import (
     exact_coefficient_ranges,
@@ -116,6 +117,19 @@ class ExactAnswers:
             )
 
         return self._find(("reliance", self.psi, features), find)
+
+    def ambiguity_by(self, people: Picked, column: str) -> pd.Series:
+        """Exact ambiguity of each group of a column, of the few people who are asked."""
+        flips = self.people(people.few)["flips"] == "yes"
+        groups = group_labels(self.state.data, column).iloc[people.few].to_numpy()
+        shares: pd.Series = flips.groupby(groups).mean()
+        return shares
+
+    def person(self, place: int) -> dict[str, Any]:
+        """Say what is proved of one person, as ``plots.plot_person`` takes it."""
+        row = self.people(np.array([place])).iloc[0]
+        ends = (float(row["exact_low"]), float(row["exact_high"])) if "exact_low" in row else None
+        return {"exact": ends, "flip": self.flip_psi(place) if "flips" in row else None}
 
     def flip_psi(self, place: int) -> FlipPsi:
         """Least ψ at which a person's label flips."""

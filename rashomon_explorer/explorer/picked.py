@@ -17,6 +17,9 @@ from rashomon_explorer.plots.text import plural
 FEWEST_PEOPLE = 30
 """Fewer picked people than this are marked in figures; no measure is taken over them alone."""
 
+FEW = 400
+"""People whom figures show one by one, and of whom exact answers are found, at most."""
+
 _MOST_ANSWERS = 2_000_000
 
 
@@ -64,6 +67,16 @@ class Picked:
         models = self.state.rashomon_set
         most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
         return some(chosen, most)
+
+    @property
+    def few(self) -> NDArray[np.intp]:
+        """So many of them, by their place, as can be shown and asked about one by one."""
+        return some(self.people, FEW)
+
+    @property
+    def everyone(self) -> "Picked":
+        """The same of all people, whichever groups and people are picked."""
+        return _Everyone(self._screen)
 
     @property
     def rows(self) -> Any:
@@ -120,6 +133,11 @@ class Picked:
         """In which group of a column each of them is."""
         return group_labels(self.state.data, column).iloc[self.people]
 
+    def levels(self, column: str) -> tuple[str, ...]:
+        """Name the groups of a column, the largest first."""
+        counts = group_labels(self.state.data, column).value_counts()
+        return tuple(map(str, counts.index))
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns by which people can be told apart."""
@@ -164,6 +182,19 @@ class Picked:
             chosen[list(state.people)] = True
             wanted &= chosen
         return wanted
+
+
+class _Everyone(Picked):
+    """All people."""
+
+    @property
+    def everyone(self) -> Picked:
+        """These."""
+        return self
+
+    def _wanted(self) -> Mask:
+        rows = self._screen.rows
+        return np.ones(0 if rows is None else len(rows), dtype=bool)
 
 
 def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:

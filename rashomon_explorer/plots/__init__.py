@@ -6,6 +6,7 @@ carry a green band with the price. Neither takes the other's type.
 
 from rashomon_explorer.plots.bounds import plot_bounds, plot_promise
 from rashomon_explorer.plots.budget import budget_bar, plot_budget, plot_plan
+from rashomon_explorer.plots.burden import plot_burden
 from rashomon_explorer.plots.coefficients import (
     default_axes,
     plot_coefficients,
@@ -24,6 +25,8 @@ from rashomon_explorer.plots.importance_pair import plot_importance_pair
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.people import plot_people
+from rashomon_explorer.plots.people_ranges import plot_people_ranges
+from rashomon_explorer.plots.person import plot_person
 from rashomon_explorer.plots.prices import plot_prices, promise_curves
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
@@ -49,6 +52,7 @@ __all__ = [
     "multiplicity",
     "plot_bounds",
     "plot_budget",
+    "plot_burden",
     "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
@@ -63,6 +67,8 @@ __all__ = [
     "plot_losses",
     "plot_noise_against_price",
     "plot_people",
+    "plot_people_ranges",
+    "plot_person",
     "plot_plan",
     "plot_prices",
     "plot_profile",

@@ -16,6 +16,7 @@ MOST_GROUPS = 20
 """Groups that the figure shows at most, the largest first."""
 
 _EVERYONE = "all rows"
+_MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
 _NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
 
 
@@ -76,6 +77,33 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
         height=max(300, 170 + 44 * len(table)),
     )
     return curator_band(figure, guaranteed=found.guaranteed)
+
+
+def told(found: WidthOrNoise) -> str:
+    """Say in one sentence whose the disagreement is, or that so few draws do not tell.
+
+    Parameters
+    ----------
+    found : WidthOrNoise
+
+    Examples
+    --------
+    >>> from rashomon_explorer.measures import width_or_noise
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> told(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
+    "46% of the draws' disagreement is the set's own, 54% is noise of the mechanism"
+    """
+    share, measure = found.share_of_noise, _MEASURED[found.measure]
+    if not np.isfinite(share.value):
+        return f"All draws agree: there is no {measure} to split"
+    if not share.high - share.low < 1:
+        drawn = plural(found.n_draws, "draw")
+        return f"Whether the draws' {measure} is the set's own or noise, {drawn} do not tell"
+    noise = min(max(share.value, 0.0), 1.0)
+    return (
+        f"{percent(1 - noise)} of the draws' {measure} is the set's own, {percent(noise)} is "
+        "noise of the mechanism"
+    )
 
 
 def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:

@@ -8,9 +8,17 @@ from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRange
 from rashomon_explorer.explorer.cards.columns import ColumnsCard
 from rashomon_explorer.explorer.cards.distribution import DistributionCard
 from rashomon_explorer.explorer.cards.exact import ExactCard
+from rashomon_explorer.explorer.cards.groups import (
+    BurdenCard,
+    FrontierCard,
+    GapsCard,
+    WidthOrNoiseCard,
+)
 from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
 from rashomon_explorer.explorer.cards.people import PeopleCard
+from rashomon_explorer.explorer.cards.people_ranges import PeopleRangesCard
+from rashomon_explorer.explorer.cards.person import PersonCard
 from rashomon_explorer.explorer.cards.profile import ProfileCard
 from rashomon_explorer.explorer.cards.release import AggregatesCard, TradeoffCard
 from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
@@ -30,6 +38,12 @@ CARDS: tuple[type[FigureCard], ...] = (
     ImportancePairCard,
     ProfileCard,
     DistributionCard,
+    PeopleRangesCard,
+    PersonCard,
+    GapsCard,
+    FrontierCard,
+    BurdenCard,
+    WidthOrNoiseCard,
     AggregatesCard,
     TradeoffCard,
     ColumnsCard,
@@ -41,6 +55,7 @@ __all__ = [
     "AggregatesCard",
     "BoundsCard",
     "BudgetCard",
+    "BurdenCard",
     "ClassRelianceCard",
     "CloudCard",
     "CoefficientRangesCard",
@@ -48,12 +63,17 @@ __all__ = [
     "DistributionCard",
     "ExactCard",
     "FigureCard",
+    "FrontierCard",
+    "GapsCard",
     "ImportancePairCard",
     "LossesCard",
     "PeopleCard",
+    "PeopleRangesCard",
+    "PersonCard",
     "PlanCard",
     "ProfileCard",
     "PromiseCard",
     "SpreadCard",
     "TradeoffCard",
+    "WidthOrNoiseCard",
 ]

@@ -11,6 +11,7 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
     of_the_set,
 )
+from rashomon_explorer.explorer.marks import SAMPLED
 from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
 
@@ -23,7 +24,9 @@ class PeopleCard(FigureCard):
     name = "people"
     title = "Who is affected"
     label = "Range of predictions over the draws inside the set, for each person"
+    short = "Widths"
     slow = True
+    needs = (*FigureCard.needs, "groups", "people")
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -33,10 +36,11 @@ class PeopleCard(FigureCard):
 
     def _offer(self) -> None:
         data = self.state.data
-        columns = (_EVERYONE, *map(str, data.sensitive.columns)) if data is not None else ()
+        columns = (_EVERYONE, *self.session.picked.columns) if data is not None else ()
         if columns and tuple(self._by.options) != columns:
             self._by.options = columns
-            self._by.value = columns[min(1, len(columns) - 1)]
+            sensitive = [name for name in map(str, data.sensitive.columns) if name in columns]
+            self._by.value = sensitive[0] if sensitive else _EVERYONE
 
     def recipe(self) -> Recipe | None:
         """See `FigureCard.recipe`."""
@@ -51,18 +55,20 @@ class PeopleCard(FigureCard):
             return self.later()
         if state.data is None and self.session.rows is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
-        by = self._by.value
-        rows = self.session.rows
+        by, picked = self._by.value, self.session.picked
+        models, rows = picked.models, picked.rows
+        of_models, of_rows, _ = picked.names
         if by == _EVERYONE:
-            groups, call = None, "plot_people(explorer.rashomon_set, explorer.rows)"
+            groups, call = None, f"plot_people({of_models}, {of_rows})"
         else:
-            groups = state.data.sensitive[by]
+            groups = picked.groups(by)
             call = (
-                "plot_people(explorer.rashomon_set, explorer.rows, "
-                f"explorer.data.sensitive[{by!r}], group_name={by!r})"
+                f"plot_people({of_models}, {of_rows}, "
+                f"explorer.picked.groups({by!r}), group_name={by!r})"
             )
         return Recipe(
             partial(plot_people, models, rows, groups, group_name=by),
             of_the_set(models, partial(people_table, models, rows, groups)),
             ("from rashomon_explorer.plots import plot_people", call),
+            (SAMPLED,),
         )

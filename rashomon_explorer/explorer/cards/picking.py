@@ -29,6 +29,31 @@ def picks(card: "FigureCard") -> None:
     card.view.observe(selected, "selected")
 
 
+def picks_people(card: "FigureCard") -> None:
+    """Let clicks and box selections in a card's figure choose people.
+
+    Its points carry the person's place among the rows as ``customdata``.
+    """
+
+    def clicked(change: dict[str, Any]) -> None:
+        person, chosen = _person_of(change["new"], card), card.state.people
+        if person is not None:
+            card.state.people = () if chosen == (person,) else (person,)
+
+    def selected(change: dict[str, Any]) -> None:
+        people = {_person_of(point, card) for point in change["new"]} - {None}
+        card.state.people = tuple(sorted(one for one in people if one is not None))
+
+    card.view.observe(clicked, "clicked")
+    card.view.observe(selected, "selected")
+
+
+def _person_of(point: dict[str, Any], card: "FigureCard") -> int | None:
+    person, rows = point.get("id"), card.session.rows
+    known = rows is not None and isinstance(person, int) and 0 <= person < len(rows)
+    return person if known else None
+
+
 def _draw_of(point: dict[str, Any], card: "FigureCard") -> int | None:
     models = card.state.rashomon_set
     draw = point.get("id")

@@ -10,6 +10,8 @@ from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.ledger import LedgerPanel
 from rashomon_explorer.explorer.panels.model import ModelPanel
 from rashomon_explorer.explorer.panels.numbers import NumbersPanel
+from rashomon_explorer.explorer.panels.people_headline import PeopleHeadline
+from rashomon_explorer.explorer.panels.people_table import PeopleTable
 from rashomon_explorer.explorer.panels.plan import PlanPanel
 from rashomon_explorer.explorer.panels.rail import Rail
 from rashomon_explorer.explorer.panels.selection import SelectionPanel
@@ -27,6 +29,8 @@ __all__ = [
     "ModelPanel",
     "NumbersPanel",
     "OneModelPanel",
+    "PeopleHeadline",
+    "PeopleTable",
     "PlanPanel",
     "Rail",
     "SelectionChip",

@@ -53,7 +53,16 @@ VIEWS: tuple[ViewPlan, ...] = (
             ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),
-    ViewPlan("people", "People & groups", "Who is affected?", (("people",),)),
+    ViewPlan(
+        "people",
+        "People & groups",
+        "Who is affected?",
+        (
+            ("people_ranges", "people table", "people"),
+            ("person", "gaps", "frontier", "burden", "width_or_noise"),
+        ),
+        strips=("people headline",),
+    ),
     ViewPlan(
         "release",
         "Release & ledger",

@@ -7,6 +7,7 @@ from rashomon_explorer.explorer.widgets.file_picker import FilePicker
 from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
+from rashomon_explorer.explorer.widgets.row_table import RowTable
 from rashomon_explorer.explorer.widgets.saver import Saver
 from rashomon_explorer.explorer.widgets.step import Step
 from rashomon_explorer.explorer.widgets.table_form import TableForm
@@ -22,6 +23,7 @@ __all__ = [
     "LiveText",
     "Made",
     "PlotlyView",
+    "RowTable",
     "Saver",
     "Step",
     "TableForm",

@@ -1,0 +1,300 @@
+"""Cards of groups of people: gaps, what fairness costs, who bears the multiplicity, noise."""
+
+from typing import Any, ClassVar
+
+import ipywidgets
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.explorer.cards.base import Recipe
+from rashomon_explorer.explorer.cards.picking import picks
+from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
+from rashomon_explorer.explorer.marks import EXACT, SAMPLED
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.measures import fairness_audit, who_bears, width_or_noise
+from rashomon_explorer.plots import (
+    plot_burden,
+    plot_fairness_range,
+    plot_frontier,
+    plot_width_or_noise,
+)
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.width_or_noise import told
+
+_NO_GROUPS = "No column of this table tells people apart."
+_PEOPLE = "explorer.picked.everyone"
+
+
+class GroupCard(StudyCard):
+    """A figure of groups, by the column that is chosen for the whole view."""
+
+    of_table: ClassVar[bool] = True
+    of_targets: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (*StudyCard.needs, "group_column")
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        self._offering = False
+        self._by = ipywidgets.Dropdown(description="by", options=[])
+        self._by.observe(self._chosen, "value")
+        self.state.observe(lambda _: self._tell(), ["data", "group_column"])
+        return [self._by]
+
+    def _chosen(self, _: object) -> None:
+        if not self._offering:
+            self.state.group_column = self._by.value or ""
+
+    def _tell(self) -> None:
+        """Offer every column by which people can be told apart, the chosen one chosen."""
+        self._offering = True
+        self._by.options = self.session.picked.columns
+        self._by.value = self.column or None
+        self._offering = False
+
+    def _lacks(self) -> str:
+        lacks = super()._lacks()
+        if lacks:
+            return lacks
+        return "" if self.column else _NO_GROUPS
+
+    @property
+    def column(self) -> str:
+        """The chosen column; the first one that there is before anyone chose."""
+        columns = self.session.picked.columns
+        chosen = self.state.group_column
+        return chosen if chosen in columns else columns[0] if columns else ""
+
+    def _audit(self, models: Any, column: str) -> Any:
+        people = self.session.picked.everyone
+        return fairness_audit(models, people.rows, people.targets, people.groups(column))
+
+    def _audit_line(self) -> str:
+        return (
+            f"audit = fairness_audit(explorer.rashomon_set, {_PEOPLE}.rows, {_PEOPLE}.targets, "
+            f"{_PEOPLE}.groups({self.column!r}))"
+        )
+
+
+class GapsCard(GroupCard):
+    """Range of every group gap over the models within ψ."""
+
+    name = "gaps"
+    title = "How unequal are almost equally good models?"
+    short = "Group gaps"
+    label = "Range of each fairness gap over the models inside the set"
+    definition = (
+        "A gap is the largest less the smallest of a rate over the groups: <b>demographic "
+        "parity</b> of P(ŷ = 1), <b>equal opportunity</b> of P(ŷ = 1 | y = 1), <b>equalised "
+        "odds</b> the wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar is "
+        "over the draws within ψ: the whole set reaches at least as far."
+    )
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        models, column = self.state.rashomon_set, self.column
+        return Recipe(
+            lambda: _gaps(self._audit(models, column), self.state.selection),
+            lambda: self._audit(models, column).ranges(),
+            (
+                "from rashomon_explorer.measures import fairness_audit",
+                "from rashomon_explorer.plots import plot_fairness_range",
+                self._audit_line(),
+                f"plot_fairness_range(audit{ringed(self.state.selection)})",
+            ),
+            (SAMPLED,),
+        )
+
+
+_GAPS = {
+    "classification": (
+        "demographic_parity",
+        "equal_opportunity",
+        "equalized_odds",
+        "accuracy_score",
+        "calibration_in_the_large",
+    ),
+    "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
+}
+
+
+def _gaps(audit: Any, chosen: Any) -> go.Figure:
+    ranges = audit.ranges()
+    name = str(ranges.index[0])
+    low, high = (number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
+    gap = name.removesuffix("_difference").replace("_", " ")
+    finding = f"Good models' {gap} gap goes from {low} to {high}"
+    return also_said(plot_fairness_range(audit, highlight=chosen), "", finding)
+
+
+def _frontier(audit: Any, gap: str, chosen: Any) -> go.Figure:
+    """Say in the title what the fairest of the good models costs."""
+    figure = plot_frontier(audit, gap, highlight=chosen)
+    fairest = figure.layout.title.text.split(">", 2)[-1].split(" · ")[0]
+    return also_said(figure, "", fairest[0].upper() + fairest[1:])
+
+
+class FrontierCard(GroupCard):
+    """Accuracy against one gap, one dot a model."""
+
+    name = "frontier"
+    title = "What does fairness cost?"
+    short = "Accuracy against a gap"
+    label = "Scatter plot of accuracy against a group gap over the models inside the set"
+    selectable = True
+    definition = (
+        "One dot a model within ψ; the line joins those that no other beats at both accuracy and "
+        "gap. Chosen on these rows, the least unfair model looks better than it is: check it on "
+        "rows that took no part."
+    )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        picks(self)
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        first = super().controls()
+        self._gap = ipywidgets.Dropdown(description="gap", options=[])
+        self._gap.observe(self._moved, "value")
+        return [*first, self._gap]
+
+    def _moved(self, _: object) -> None:
+        if not self._offering:
+            self.changed()
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        models, column, chosen = self.state.rashomon_set, self.column, self.state.selection
+        self._offering = True
+        keep_choice(self._gap, _GAPS[models.task])
+        self._offering = False
+        gap = f"{self._gap.value}_difference"
+        return Recipe(
+            lambda: _frontier(self._audit(models, column), gap, chosen),
+            lambda: self._audit(models, column).frontier(gap),
+            (
+                "from rashomon_explorer.measures import fairness_audit",
+                "from rashomon_explorer.plots import plot_frontier",
+                self._audit_line(),
+                f"plot_frontier(audit, {gap!r}{ringed(self.state.selection)})",
+            ),
+            (SAMPLED,),
+        )
+
+
+class BurdenCard(GroupCard):
+    """Who bears the multiplicity."""
+
+    name = "burden"
+    title = "Who bears the multiplicity?"
+    short = "Who bears it"
+    label = "A measure of disagreement for each group of people"
+    of_targets: ClassVar[bool] = False
+    definition = (
+        "<b>Ambiguity</b>: share of the group whom some model within ψ labels otherwise than the "
+        "best; dark what the draws show, light what is proved of the people asked. <b>Disagreement"
+        "</b>: chance that two draws differ on somebody. Whiskers: Wilson's 95 % interval, were "
+        "these people a sample of more; a small group has a wide one."
+    )
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        first = super().controls()
+        self._measure = ipywidgets.Dropdown(description="of", options=[])
+        self._measure.observe(self._moved, "value")
+        return [*first, self._measure]
+
+    def _moved(self, _: object) -> None:
+        if not self._offering:
+            self.changed()
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        models, column = self.state.rashomon_set, self.column
+        measures = _BURDENS[models.task]
+        self._offering = True
+        keep_choice(self._measure, measures)
+        self._offering = False
+        measure = self._measure.value
+        proved = measure == "ambiguity" and not self.session.exact.why_not
+        exact = ", exact=explorer.exact.ambiguity_by(explorer.picked.everyone, {column!r})"
+        told = exact.format(column=column) if proved else ""
+        return Recipe(
+            lambda: self._figure(models, column, measure, proved),
+            lambda: self._numbers(models, column),
+            (
+                "from rashomon_explorer.measures import who_bears",
+                "from rashomon_explorer.plots import plot_burden",
+                f"table = who_bears(explorer.picked.models, {_PEOPLE}.rows, "
+                f"{_PEOPLE}.groups({column!r}))",
+                f"plot_burden(table, {measure!r}{told})",
+            ),
+            (EXACT, SAMPLED) if proved else (SAMPLED,),
+        )
+
+    def _numbers(self, models: Any, column: str) -> pd.DataFrame:
+        people = self.session.picked.everyone
+        return who_bears(self.session.picked.models, people.rows, people.groups(column))
+
+    def _figure(self, models: Any, column: str, measure: str, proved: bool) -> go.Figure:
+        people = self.session.picked.everyone
+        exact = self.session.exact.ambiguity_by(people, column) if proved else None
+        return plot_burden(
+            self._numbers(models, column),
+            measure,
+            exact=exact,
+            highlight=[level for own, level in self.state.groups if own == column],
+            guaranteed=models.guarantee.holds,
+            note=_whose(people, exact is not None),
+        )
+
+
+_BURDENS = {
+    "classification": ("ambiguity", "disagreement", "obscurity", "discrepancy", "range_width"),
+    "regression": ("range_width", "score_std"),
+}
+
+
+def _whose(people: Any, proved: bool) -> str:
+    asked = f"exact of {len(people.few):,} people" if proved else ""
+    return " · ".join(filter(None, [people.words, asked]))
+
+
+class WidthOrNoiseCard(GroupCard):
+    """How much of the disagreement is the set's own, and how much the mechanism's."""
+
+    name = "width_or_noise"
+    title = "Width or noise?"
+    label = "Disagreement of draws split into the set's own width and the mechanism's noise"
+    of_targets: ClassVar[bool] = False
+    definition = (
+        "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: how "
+        "much two draws from U disagree; <b>noise</b>: what draws that missed the set add. "
+        "Whiskers: 95 % intervals that leave out one draw at a time. All draws count, whichever "
+        "are picked."
+    )
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        models, column = self.state.rashomon_set, self.column
+        people = self.session.picked.everyone
+        return Recipe(
+            lambda: _noise(_split(models, people, column)),
+            lambda: _split(models, people, column).groups,
+            (
+                "from rashomon_explorer.measures import width_or_noise",
+                "from rashomon_explorer.plots import plot_width_or_noise",
+                f"found = width_or_noise(explorer.rashomon_set, {_PEOPLE}.rows, "
+                f"groups={_PEOPLE}.groups({column!r}))",
+                "plot_width_or_noise(found)",
+            ),
+            (SAMPLED,),
+        )
+
+
+def _noise(found: Any) -> go.Figure:
+    return also_said(plot_width_or_noise(found), "", told(found))
+
+
+def _split(models: Any, people: Any, column: str) -> Any:
+    return width_or_noise(models, people.rows, groups=people.groups(column))

@@ -1,0 +1,113 @@
+// A table of things: sorted by a click on a heading, searched by typing, picked by a click on a row.
+// Sorting and searching happen here; Python is told only which rows are picked.
+
+function render({ model, el }) {
+  el.classList.add("rx-row-table");
+  const search = document.createElement("input");
+  search.type = "search";
+  search.autocomplete = "off";
+  const count = document.createElement("span");
+  count.setAttribute("role", "status");
+  count.className = "rx-note";
+  const top = document.createElement("div");
+  top.className = "rx-row-table-top";
+  top.append(search, count);
+  const box = document.createElement("div");
+  box.className = "rx-row-table-box";
+  box.tabIndex = 0;
+  box.setAttribute("role", "region");
+  const table = document.createElement("table");
+  box.append(table);
+  el.append(top, box);
+  let by = null;
+  let down = true;
+
+  const tell = (id, more) => {
+    const before = model.get("picked");
+    const kept = more ? before.filter((one) => one !== id) : [];
+    const picked = before.includes(id) && (more || before.length === 1) ? kept : [...kept, id];
+    model.set("picked", picked);
+    model.save_changes();
+  };
+
+  function heading(column, place) {
+    const th = document.createElement("th");
+    th.scope = "col";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = column.name;
+    button.title = column.hint;
+    button.addEventListener("click", () => {
+      down = by === place ? !down : true;
+      by = place;
+      show();
+    });
+    th.setAttribute("aria-sort", by !== place ? "none" : down ? "descending" : "ascending");
+    th.append(button);
+    return th;
+  }
+
+  function wanted() {
+    const words = search.value.trim().toLowerCase();
+    const rows = model.get("rows").filter((row) => row.cells.join(" ").toLowerCase().includes(words));
+    if (by === null) return rows;
+    const key = (row) => row.keys[by];
+    const order = (a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0);
+    return rows.sort((a, b) => (down ? order(b, a) : order(a, b)));
+  }
+
+  function line(row, picked) {
+    const tr = document.createElement("tr");
+    tr.tabIndex = 0;
+    tr.setAttribute("aria-selected", String(picked));
+    tr.className = picked ? "rx-picked" : "";
+    tr.append(
+      ...row.cells.map((words, place) => {
+        const cell = document.createElement(place ? "td" : "th");
+        cell.textContent = words;
+        return cell;
+      }),
+    );
+    tr.addEventListener("click", (e) => tell(row.id, e.ctrlKey || e.metaKey || e.shiftKey));
+    tr.addEventListener("keydown", (e) => {
+      if (e.key !== "Enter" && e.key !== " ") return;
+      e.preventDefault();
+      tell(row.id, e.ctrlKey || e.shiftKey);
+    });
+    return tr;
+  }
+
+  function show() {
+    const focused = document.activeElement?.closest?.("tr")?.dataset.id;
+    const rows = wanted();
+    const picked = new Set(model.get("picked"));
+    search.placeholder = model.get("hint");
+    search.setAttribute("aria-label", model.get("hint"));
+    box.setAttribute("aria-label", model.get("label"));
+    const all = model.get("rows").length;
+    count.textContent = rows.length < all ? `${rows.length} of ${all} shown` : model.get("note");
+    const head = document.createElement("thead");
+    const names = document.createElement("tr");
+    names.append(...model.get("columns").map(heading));
+    head.append(names);
+    const body = document.createElement("tbody");
+    body.append(
+      ...rows.map((row) => {
+        const tr = line(row, picked.has(row.id));
+        tr.dataset.id = row.id;
+        return tr;
+      }),
+    );
+    table.replaceChildren(head, body);
+    if (focused) body.querySelector(`tr[data-id="${focused}"]`)?.focus();
+  }
+
+  search.addEventListener("input", show);
+  for (const trait of ["rows", "columns", "picked", "note"]) model.on(`change:${trait}`, show);
+  show();
+  return () => {
+    for (const trait of ["rows", "columns", "picked", "note"]) model.off(`change:${trait}`, show);
+  };
+}
+
+export default { render };

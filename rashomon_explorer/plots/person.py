@@ -1,0 +1,247 @@
+"""One person: every good model's answer, and what makes the answers differ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.measures import decide_or_abstain, linear_shap
+from rashomon_explorer.measures.features import feature_groups
+from rashomon_explorer.plots._checks import need_curator
+from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.counted import counted, nobody_inside
+from rashomon_explorer.plots.text import number, percent, short_names
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, PURPLE, SKY, new_figure
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_MOST_FEATURES = 8
+_MOST_BACKGROUND = 1_000
+
+
+def plot_person(
+    models: Any,
+    X: Any,
+    person: int,
+    *,
+    exact: tuple[float, float] | None = None,
+    flip: tuple[float, float] | None = None,
+    answer: str = "",
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot every good model's answer to one person, and the features that make them differ.
+
+    Parameters
+    ----------
+    models : RashomonSet or PredictorSet
+        Those inside the set count (curator only).
+    X : array-like of shape (n_rows, n_features)
+        The people, as the models take them: contributions are against their mean.
+    person : int
+        Place of the person among them.
+    exact : (float, float), optional
+        Exact ends of the answer over the whole set.
+    flip : (float, float), optional
+        Least ψ at which the label flips, between two ends: ``measures.flip_psi``.
+    answer : str
+        What the models answer, for the axis.
+    highlight : sequence of int
+        Models to ring, by row number.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Left, a dot a model; right, of linear models, the spread of each feature's contribution.
+        The title says how the models vote, and below it whether to decide or to abstain, and what
+        would flip the label.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`.
+    ValueError
+        If there is no such person.
+    """
+    models = need_curator(models, "plot_person")
+    kept = counted(models)
+    if kept.nobody:
+        return nobody_inside(f"Person {person}", models)
+    if not 0 <= person < len(X):
+        raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
+    row = X.iloc[[person]] if isinstance(X, pd.DataFrame) else np.asarray(X)[[person]]
+    scores, best = np.asarray(kept.models.scores(row)), np.asarray(models.best_scores(row))
+    answers, own = (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
+    linear = isinstance(models, RashomonSet)
+    base = new_figure(
+        f"Person {person}: {_vote(models, scores, best)}",
+        " · ".join(filter(None, [_decision(models, scores), _flips(flip, models), kept.words])),
+    )
+    figure = base
+    if linear:
+        figure = make_subplots(
+            rows=1, cols=2, column_widths=[0.42, 0.58], horizontal_spacing=0.26, figure=base
+        )
+    _answers(figure, answers, float(own), exact, kept.highlighted(highlight), kept.places)
+    if linear:
+        _contributions(figure, contributions(kept.models, X, person))
+    figure.update_layout(
+        yaxis={"title": answer or "answer"},
+        xaxis={"visible": False, "range": [-1, 1]},
+        barmode="overlay",
+        uirevision=str(person),
+    )
+    return models_band(figure, models)
+
+
+def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
+    """Spread over the models of each feature's contribution to a person's score.
+
+    The Shapley value θ_j(x_j − mean x_j) of a linear model; of several classes the last one's.
+    Columns low, high, median, and spread (a standard deviation), the widest first.
+
+    Parameters
+    ----------
+    models : RashomonSet
+    X : array-like of shape (n_rows, n_features)
+        People whose mean is the background: at most a thousand of them are read.
+    person : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a feature, the columns of one category together.
+    """
+    rows = np.asarray(X, dtype=float)
+    step = max(1, len(rows) // _MOST_BACKGROUND)
+    values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]
+    own = values[..., -1] if values.ndim == 3 else values
+    names = feature_groups(None, models.feature_names[:-1], models.feature_groups)
+    table = pd.DataFrame(
+        {
+            "low": own.min(axis=0),
+            "median": np.median(own, axis=0),
+            "high": own.max(axis=0),
+            "spread": own.std(axis=0),
+        },
+        index=pd.Index(list(names), name="feature"),
+    )
+    return table.sort_values("spread", ascending=False)
+
+
+def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
+    if models.task != "classification":
+        ends = scores.min(), scores.max()
+        return f"good models answer {number(float(ends[0]))} to {number(float(ends[1]))}"
+    both = np.concatenate([scores, best[None]])[:, 0]
+    labels = both.argmax(axis=-1) if both.ndim == 2 else both > 0.5
+    agree = float((labels[:-1] == labels[-1]).mean())
+    if agree == 1:
+        return "every draw says what the best model says"
+    return f"{percent(1 - agree)} of the draws contradict the best model"
+
+
+def _decision(models: Any, scores: FloatArray) -> str:
+    if models.task != "classification" or len(scores) < 2:
+        return ""
+    place = int(decide_or_abstain(scores)[0])
+    return "abstain: the spread reaches the decision" if place < 0 else "decide: the lead is clear"
+
+
+def _flips(flip: tuple[float, float] | None, models: Any) -> str:
+    if flip is None:
+        return ""
+    within = "within" if flip[1] <= models.psi else "beyond"
+    least = number(flip[1], 2, "up")
+    return f"▬ flips from ψ = {least} on, {within} the set's {number(models.psi)}"
+
+
+def _answers(
+    figure: go.Figure,
+    answers: FloatArray,
+    best: float,
+    exact: tuple[float, float] | None,
+    chosen: np.ndarray,
+    places: np.ndarray,
+) -> None:
+    if exact is not None:
+        figure.add_scatter(
+            x=[0, 0],
+            y=list(exact),
+            mode="lines",
+            line={"color": SKY, "width": 14},
+            opacity=0.55,
+            name="▬ exact range",
+            hovertemplate="exact: %{y:.3f}<extra></extra>",
+        )
+    # Always the same scatter sideways, or dots on one line would hide how many they are.
+    apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
+    ringed = np.isin(np.arange(len(answers)), chosen)
+    figure.add_scatter(
+        x=apart.astype(np.float32),
+        y=answers.astype(np.float32),
+        customdata=places,
+        mode="markers",
+        name="∙∙∙ draw",
+        marker={
+            "size": np.where(ringed, 12, 6),
+            "color": BLUE,
+            "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
+            "line": {
+                "color": np.where(ringed, PURPLE, "white"),
+                "width": np.where(ringed, 3, 0.6),
+            },
+        },
+        hovertemplate="draw %{customdata}: %{y:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[0],
+        y=[best],
+        mode="markers",
+        name="best model",
+        marker={"symbol": "x", "size": 12, "color": BEST_MODEL},
+        hovertemplate="best model: %{y:.3f}<extra></extra>",
+    )
+
+
+def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
+    shown = table.head(_MOST_FEATURES).iloc[::-1]
+    rows = np.arange(len(shown))
+    figure.add_bar(
+        orientation="h",
+        y=rows,
+        base=shown["low"].to_numpy(np.float32),
+        x=(shown["high"] - shown["low"]).to_numpy(np.float32),
+        width=0.45,
+        marker={"color": SKY, "line": {"width": 0}},
+        name="contribution over draws",
+        hovertext=[
+            f"{name}: {number(float(row['low']))} to {number(float(row['high']))}"
+            for name, row in shown.iterrows()
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        row=1,
+        col=2,
+    )
+    figure.add_scatter(
+        x=shown["median"].to_numpy(np.float32),
+        y=rows,
+        mode="markers",
+        marker={"symbol": "diamond", "size": 7, "color": GREY},
+        name="median",
+        hoverinfo="skip",
+        row=1,
+        col=2,
+    )
+    figure.update_layout(
+        xaxis2={"title": "what each feature adds to the score", "zeroline": True, "nticks": 5},
+        yaxis2={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": short_names(shown.index, 18),
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+    )
