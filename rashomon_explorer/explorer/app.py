@@ -145,6 +145,8 @@ class Explorer:
             self.session, start=self.draw, dials=self.model_panel.dials
         )
         self.numbers_panel = panels.NumbersPanel(self.state)
+        self.models_panel = panels.ModelsPanel(self.session)
+        self.models_panel.compare = partial(self.show, "pair")
         self.selection_panel = panels.SelectionPanel(self.state)
         self.people_headline = panels.PeopleHeadline(self.session)
         self.people_table = panels.PeopleTable(self.session)
@@ -163,6 +165,7 @@ class Explorer:
             "plan panel": self.plan_panel,
             "budget panel": self.budget_panel,
             "numbers panel": self.numbers_panel,
+            "models panel": self.models_panel,
             "selection panel": self.selection_panel,
             "people headline": self.people_headline,
             "people table": self.people_table,

@@ -185,6 +185,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "plan": ("guaranteed hit rate", "price"),
     "budget": ("price", "left"),
     "exact": ("exact range",),
+    "ranges": ("exact range", "coefficient"),
     "aggregates": ("noise", "share of the price"),
     "tradeoff": ("trade-off",),
     "columns": ("distribution",),

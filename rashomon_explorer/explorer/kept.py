@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.plots.text import plural, price
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -106,9 +107,25 @@ class KeptSets:
         self.paid(number).unlink(missing_ok=True)
         self._note(number).unlink(missing_ok=True)
         self._models(number).unlink(missing_ok=True)
+        self._favourites(number).unlink(missing_ok=True)
+
+    def favourites(self, number: int) -> Favourites:
+        """Read the stars and notes on a set's models; none where the file is damaged."""
+        try:
+            return Favourites.read(self._favourites(number))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            LOGGER.error("%s could not be read", self._favourites(number), exc_info=error)
+            return Favourites()
+
+    def keep_favourites(self, number: int, favourites: Favourites) -> None:
+        """Write the stars and notes on a set's models."""
+        favourites.write(self._favourites(number))
 
     def _models(self, number: int) -> Path:
         return self.folder / f"{number:04d}.npz"
+
+    def _favourites(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.stars"
 
     def _note(self, number: int) -> Path:
         return self.folder / f"{number:04d}.json"

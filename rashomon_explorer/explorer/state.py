@@ -5,6 +5,7 @@ from typing import Any
 
 import traitlets
 
+from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 
@@ -100,6 +101,8 @@ class ExplorerState(traitlets.HasTraits):
         Groups picked: a column and what stands in it.
     group_column : str
         The column by which people are told apart; empty before there is one.
+    favourites : Favourites
+        Stars and notes on the models on screen.
     inside_only : bool
         Whether draws outside ψ are left out where single models are shown.
     view : str
@@ -148,6 +151,7 @@ class ExplorerState(traitlets.HasTraits):
     people = traitlets.Tuple()
     groups = traitlets.Tuple()
     group_column = traitlets.Unicode("")
+    favourites = traitlets.Instance(Favourites, ())
     inside_only = traitlets.Bool(True)
     view = traitlets.Enum(("curator", "release"), "curator")
     page = traitlets.Enum(PAGES, "plan")

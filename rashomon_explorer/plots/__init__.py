@@ -24,6 +24,7 @@ from rashomon_explorer.plots.importance import (
 from rashomon_explorer.plots.importance_pair import plot_importance_pair
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
+from rashomon_explorer.plots.pair import plot_pair
 from rashomon_explorer.plots.people import plot_people
 from rashomon_explorer.plots.people_ranges import plot_people_ranges
 from rashomon_explorer.plots.person import plot_person
@@ -38,6 +39,7 @@ from rashomon_explorer.plots.spread import (
 )
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.plots.tradeoff import attack_in_words, plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.two_sets import plot_two_sets
 from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "plot_importance_pair",
     "plot_losses",
     "plot_noise_against_price",
+    "plot_pair",
     "plot_people",
     "plot_people_ranges",
     "plot_person",
@@ -78,6 +81,7 @@ __all__ = [
     "plot_released_coefficients",
     "plot_released_spread",
     "plot_tradeoff",
+    "plot_two_sets",
     "plot_width_or_noise",
     "promise_curves",
     "promises",

@@ -73,6 +73,7 @@ def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
     """
     table = promise_curves(planned, draws)
     figure = new_figure(_finding(planned), _told(planned))
+    figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
     for place, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
@@ -88,6 +89,7 @@ def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
             hovertext=[_bought(planned, row) for row in curve.itertuples()],
             hovertemplate="%{hovertext}<br>click to plan it<extra></extra>",
         )
+        _label(figure, curve, plural(count, "draw") if place == len(counts) - 1 else str(count))
     figure.add_scatter(
         x=[planned.epsilon],
         y=[_promise(planned)],
@@ -103,11 +105,30 @@ def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
             "range": [np.log10(_LEAST), np.log10(_MOST)],
             "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
         },
-        yaxis=_axis(planned),
+        showlegend=False,
         meta={"view": "plan", "draws": counts},
         uirevision=f"{planned.sampler}",
     )
     return figure
+
+
+def _label(figure: go.Figure, curve: pd.DataFrame, words: str) -> None:
+    """Write beside the middle of a curve of how many draws it is; a legend would take its room."""
+    if curve.empty:
+        return
+    ends = curve["promise"].min(), curve["promise"].max()
+    middle = curve.iloc[(curve["promise"] - sum(ends) / 2).abs().argmin()]
+    log = figure.layout.yaxis.type == "log"
+    figure.add_annotation(
+        x=np.log10(middle["epsilon"]),
+        y=np.log10(middle["promise"]) if log else middle["promise"],
+        text=words,
+        showarrow=False,
+        xanchor="right",
+        xshift=-6,
+        yshift=6,
+        font={"size": 11.5},
+    )
 
 
 def _closed(planned: Plan, count: int) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Exact ranges over the Rashomon set, with the draws inside and what they did not reach."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -10,10 +11,11 @@ from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.fading import FADED, chosen_of
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.range_bars import MOST_FEATURES
 from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, SKY, new_figure
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST_DOTS = 4_000
@@ -27,6 +29,7 @@ def plot_ranges(
     values: FloatArray | None = None,
     *,
     unit: str = "coefficient (per unit of scaled feature)",
+    highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot exact ranges as bars, the draws of the Rashomon set as dots, and the shortfall.
 
@@ -42,6 +45,8 @@ def plot_ranges(
         the draws' coefficients.
     unit : str
         Title of the horizontal axis.
+    highlight : sequence of int
+        Draws to ring, by row number; the others fade. Those outside the set are not shown.
 
     Returns
     -------
@@ -72,7 +77,9 @@ def plot_ranges(
     shown, kept = table.iloc[order], exact.iloc[order]
     figure = new_figure("Exact range, and how much of it the draws reach", _told(table, inside))
     _bars(figure, shown)
-    _dots(figure, drawn[inside][:, order])
+    chosen = chosen_of(np.flatnonzero(inside), highlight)
+    _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
+    _picked(figure, drawn[inside][chosen][:, order])
     _best(figure, kept)
     _axes(figure, shown, unit)
     return models_band(figure, models)
@@ -100,7 +107,21 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
     nested_bars(figure, shown, bars, hover)
 
 
-def _dots(figure: go.Figure, values: FloatArray) -> None:
+def _picked(figure: go.Figure, values: FloatArray) -> None:
+    """Draw the picked models on top, ringed as in every figure."""
+    if not len(values):
+        return
+    figure.add_scatter(
+        x=values.ravel().astype(np.float32),
+        y=np.tile(np.arange(values.shape[1]), len(values)),
+        mode="markers",
+        name="selected draws",
+        marker={"size": 8, "color": "white", "line": {"width": 2.5, "color": PURPLE}},
+        hovertemplate="selected draw: %{x:.4g}<extra></extra>",
+    )
+
+
+def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
     # The extremes are always among the dots; the others are evenly spaced draws.
     some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
@@ -112,6 +133,7 @@ def _dots(figure: go.Figure, values: FloatArray) -> None:
         mode="markers",
         name="draw",
         marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": BLUE}},
+        opacity=FADED if faded else 1.0,
         hovertemplate="draw: %{x:.4g}<extra></extra>",
     )
 

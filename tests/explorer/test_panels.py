@@ -161,7 +161,7 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     ringed = explorer.cards["losses"].view.figure["data"]
     assert any(trace["name"] == "draw" for trace in ringed)
     explorer.selection_panel.clear.click()
-    assert explorer.selection_panel.widget.layout.display == "none"
+    assert "Nothing is picked" in explorer.selection_panel.table.value
     assert explorer.state.alert is None
 
 

@@ -4,8 +4,9 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.bounds import BoundsCard, PromiseCard
 from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
 from rashomon_explorer.explorer.cards.cloud import CloudCard
-from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRangesCard
+from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRangesCard, SetRangesCard
 from rashomon_explorer.explorer.cards.columns import ColumnsCard
+from rashomon_explorer.explorer.cards.compare import PairCard, SetsCard
 from rashomon_explorer.explorer.cards.distribution import DistributionCard
 from rashomon_explorer.explorer.cards.exact import ExactCard
 from rashomon_explorer.explorer.cards.groups import (
@@ -47,6 +48,9 @@ CARDS: tuple[type[FigureCard], ...] = (
     AggregatesCard,
     TradeoffCard,
     ColumnsCard,
+    SetRangesCard,
+    PairCard,
+    SetsCard,
 )
 """Every figure of the page."""
 
@@ -67,12 +71,15 @@ __all__ = [
     "GapsCard",
     "ImportancePairCard",
     "LossesCard",
+    "PairCard",
     "PeopleCard",
     "PeopleRangesCard",
     "PersonCard",
     "PlanCard",
     "ProfileCard",
     "PromiseCard",
+    "SetRangesCard",
+    "SetsCard",
     "SpreadCard",
     "TradeoffCard",
     "WidthOrNoiseCard",

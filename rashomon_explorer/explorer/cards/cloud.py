@@ -9,6 +9,7 @@ from rashomon_explorer.explorer.cards.base import (
     Recipe,
 )
 from rashomon_explorer.explorer.cards.picking import picks
+from rashomon_explorer.explorer.panels.threshold import inside_only
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import (
     default_axes,
@@ -39,7 +40,7 @@ class CloudCard(FigureCard):
         self._y = ipywidgets.Dropdown(description="up", options=[], disabled=True)
         for picker in (self._x, self._y):
             picker.observe(self._moved, "value")
-        return [self._x, self._y]
+        return [self._x, self._y, inside_only(self.state)]
 
     def _moved(self, _: object) -> None:
         if not self._offering:  # what is offered is about to be drawn

@@ -9,6 +9,7 @@ from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.ledger import LedgerPanel
 from rashomon_explorer.explorer.panels.model import ModelPanel
+from rashomon_explorer.explorer.panels.models import ModelsPanel
 from rashomon_explorer.explorer.panels.numbers import NumbersPanel
 from rashomon_explorer.explorer.panels.people_headline import PeopleHeadline
 from rashomon_explorer.explorer.panels.people_table import PeopleTable
@@ -27,6 +28,7 @@ __all__ = [
     "GoalPanel",
     "LedgerPanel",
     "ModelPanel",
+    "ModelsPanel",
     "NumbersPanel",
     "OneModelPanel",
     "PeopleHeadline",

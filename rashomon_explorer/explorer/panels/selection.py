@@ -11,6 +11,8 @@ from rashomon_explorer.plots.text import plural
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _MOST = 12
+_OTHERS = "These models have no coefficients of one kind that could stand side by side."
+_NOTHING = "Nothing is picked: tick models in the table, click a dot, or drag a box around some."
 
 
 class SelectionPanel:
@@ -28,8 +30,10 @@ class SelectionPanel:
     clear : ipywidgets.Button
         Empties the selection.
     widget : ipywidgets.Widget
-        The panel; hidden while nothing is picked.
+        The panel.
     """
+
+    title = "Picked models, coefficient by coefficient"
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -55,12 +59,12 @@ class SelectionPanel:
         """Write the table again."""
         chosen = self.state.selection[:_MOST]
         models = self.state.rashomon_set
-        hidden = not chosen or not isinstance(models, RashomonSet)
-        self.widget.layout.display = "none" if hidden else None
         linear = isinstance(models, RashomonSet)
         if not chosen or not linear or max(chosen) >= models.n_draws:
-            self.table.value = ""
+            self.table.value = f'<p class="rx-note">{_NOTHING if linear else _OTHERS}</p>'
+            self.clear.disabled = True
             return
+        self.clear.disabled = False
         frame = coefficients_table(models).iloc[list(chosen)].T
         names = [f"draw {draw}" for draw in chosen]
         if self.state.view == "curator":

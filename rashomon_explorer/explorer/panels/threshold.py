@@ -15,7 +15,7 @@ _ROOM = 1.25
 
 
 class ThresholdControl:
-    """A slider of ψ over the stored draws, and whether those outside are shown at all.
+    """A slider of ψ over the stored draws.
 
     Parameters
     ----------
@@ -26,25 +26,17 @@ class ThresholdControl:
     ----------
     dial : Dial
         The threshold.
-    inside : ipywidgets.Checkbox
-        Linked to ``state.inside_only``.
     widget : ipywidgets.Widget
-        Both; hidden in the release, where nobody may tell which draws lie inside.
+        It; hidden in the release, where nobody may tell which draws lie inside.
     """
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.dial = Dial(label="ψ", unit="of the set shown")
+        self.dial = Dial(label="ψ")
         self.dial.add_class("rx-dial-line")
-        self.inside = ipywidgets.Checkbox(
-            description="Inside ψ only",
-            indent=False,
-            tooltip="Leave out the draws outside ψ where single models are shown",
-        )
-        traitlets.link((state, "inside_only"), (self.inside, "value"))
         self._telling = False
         self.dial.observe(guarded(state, "Moving ψ", self._moved), "value")
-        self.widget = ipywidgets.HBox([self.dial, self.inside])
+        self.widget = ipywidgets.HBox([self.dial])
         self.widget.add_class("rx-threshold")
         state.observe(lambda _: self.tell(), ["rashomon_set", "view", "phase"])
         self.tell()
@@ -69,6 +61,24 @@ class ThresholdControl:
         models = self.state.rashomon_set
         if not self._telling and models is not None and self.dial.value != models.psi:
             self.state.rashomon_set = models.rethreshold(self.dial.value)
+
+
+def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
+    """Make a tick that leaves out the draws outside ψ where single models are shown."""
+    tick = ipywidgets.Checkbox(
+        description="Inside ψ only",
+        indent=False,
+        tooltip="Leave out the draws outside ψ where single models are shown",
+    )
+    tick.add_class("rx-tick")
+    traitlets.link((state, "inside_only"), (tick, "value"))
+
+    def match(_change: object = None) -> None:
+        tick.layout.display = "none" if state.view == "release" else None
+
+    state.observe(match, "view")
+    match()
+    return tick
 
 
 def _end(models: CuratorSet) -> float:

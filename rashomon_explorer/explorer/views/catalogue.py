@@ -41,7 +41,11 @@ VIEWS: tuple[ViewPlan, ...] = (
         "set",
         "Set",
         "How wide is the set?",
-        (("losses", "bounds"), ("coefficients",), ("exact",), ("selection panel",)),
+        (
+            ("losses",),
+            ("models panel", "coefficients", "pair", "sets", "selection panel"),
+            ("ranges", "bounds", "exact"),
+        ),
         strips=("numbers panel",),
     ),
     ViewPlan(

@@ -6,6 +6,7 @@ from rashomon_explorer.explorer.widgets.download import Download, Made
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
 from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
+from rashomon_explorer.explorer.widgets.model_table import ModelTable, table_column
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.explorer.widgets.row_table import RowTable
 from rashomon_explorer.explorer.widgets.saver import Saver
@@ -22,6 +23,7 @@ __all__ = [
     "KernelWatch",
     "LiveText",
     "Made",
+    "ModelTable",
     "PlotlyView",
     "RowTable",
     "Saver",
@@ -29,4 +31,5 @@ __all__ = [
     "TableForm",
     "Tabs",
     "ThemeSwitch",
+    "table_column",
 ]

@@ -1,0 +1,63 @@
+"""Stars and notes on models, kept with the set that they are of."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Favourites:
+    """Which models somebody keeps in mind, and why.
+
+    Attributes
+    ----------
+    starred : tuple of int
+        Draws, in order.
+    notes : mapping of int to str
+        Words by draw.
+
+    Examples
+    --------
+    >>> one = Favourites().toggled(3).noted(3, "least unfair").noted(5, "")
+    >>> one.starred, dict(one.notes)
+    ((3,), {3: 'least unfair'})
+    >>> one.toggled(3).starred
+    ()
+    """
+
+    starred: tuple[int, ...] = ()
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+    def toggled(self, draw: int) -> "Favourites":
+        """With a star given, or taken away."""
+        others = set(self.starred) ^ {draw}
+        return Favourites(tuple(sorted(others)), self.notes)
+
+    def noted(self, draw: int, words: str) -> "Favourites":
+        """With words on a draw; empty ones take the note away."""
+        notes = {**self.notes, draw: words.strip()}
+        return Favourites(self.starred, {k: note for k, note in notes.items() if note})
+
+    def write(self, path: Path) -> None:
+        """Write them where the owner's account alone can read."""
+        said = {"starred": list(self.starred), "notes": {str(k): v for k, v in self.notes.items()}}
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            json.dump(said, file, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def read(cls, path: Path) -> "Favourites":
+        """Read what :meth:`write` wrote; nothing where there is none.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged.
+        """
+        if not path.exists():
+            return cls()
+        said = json.loads(path.read_text(encoding="utf-8"))
+        notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}
+        return cls(tuple(int(draw) for draw in said.get("starred", ())), notes)

@@ -1,0 +1,272 @@
+"""Every drawn model in a table: searched, sorted, starred, noted, and picked for every figure."""
+
+import math
+import time
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import ipywidgets
+import numpy as np
+import traitlets
+from numpy.typing import NDArray
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.explorer.favourites import Favourites
+from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.marks import PAID, SAMPLED, marks_html
+from rashomon_explorer.explorer.model_numbers import (
+    accuracies,
+    large_coefficients,
+    most_different,
+    nearest,
+    simplest,
+)
+from rashomon_explorer.explorer.newest import Newest
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.threshold import inside_only
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets import LiveText, ModelTable, table_column
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.rashomon_set import RashomonSet
+
+_OFTEN = 1.0  # seconds between two tables of a draw under way
+_LARGE = "coefficients of at least a tenth of the model's largest, intercepts aside"
+_BAND = '<span class="rx-band rx-curator">curator: not private</span>'
+
+
+class ModelsPanel:
+    """The models on screen, one row each.
+
+    Parameters
+    ----------
+    session : Session
+        Its set is listed; rows that are ticked are its selection.
+
+    Attributes
+    ----------
+    table : ModelTable
+        The rows.
+    compare : callable
+        Called to see the picked models side by side; the owner sets it.
+    pickers : tuple of ipywidgets.Button
+        Rules that pick a few: the simplest, the nearest, the most different.
+    said : LiveText
+        What was found, in words.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    title = "Models, a row each"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = state = session.state
+        self.table = ModelTable()
+        self.said = LiveText(role="status", kind="rx-note")
+        self._code = CodeToggle(self.lines, self.title)
+        self._later = Newest()
+        self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
+        self._filled = 0.0
+        rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
+            "Simplest": ("Pick the five with the fewest large coefficients", self._simplest),
+            "Nearest": ("Pick the five nearest to the picked one, or to the best", self._nearest),
+            "Most different": ("Pick two that are far apart", self._apart),
+        }
+        self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
+        traitlets.link((state, "inside_only"), (self.table, "inside_only"))
+        self.table.observe(lambda change: self._picked(change["new"]), "picked")
+        self.table.observe(guarded(state, "Keeping it", self._edited), "edit")
+        state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "page", "data"])
+        state.observe(lambda _: self._show_picked(), "selection")
+        state.observe(lambda _: self._read(), ["in_view", "kept"])
+        state.observe(lambda _: self._mark(), ["favourites", "view"])
+        state.observe(lambda _: self._leave(), "view")
+        self.compare: Callable[[], object] = lambda: None
+        self.aside = ipywidgets.Button(
+            description="Side by side",
+            tooltip="The two picked first, or one and the best",
+        )
+        self.aside.add_class("rx-quiet")
+        self.aside.on_click(lambda _: self.compare())
+        bar = ipywidgets.HBox([*self.pickers, self.aside, inside_only(state)])
+        bar.add_class("rx-pickers")
+        self.widget = card("", self.title, [self.said, bar, self.table], self._code)
+        self.widget.add_class("rx-models-card")
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that gives the same numbers."""
+        table = "coefficients_table(explorer.rashomon_set)"
+        if self.state.view == "release":
+            table = "coefficients_table(explorer.rashomon_set.release())"
+            return ("from rashomon_explorer.plots.tables import coefficients_table", table)
+        return (
+            "from rashomon_explorer.plots.tables import coefficients_table, losses_table",
+            f"losses_table(explorer.rashomon_set).join({table})",
+            "explorer.state.favourites.starred, explorer.state.selection",
+        )
+
+    def refresh(self) -> None:
+        """List the models again; while others are being drawn, now and then."""
+        models, state = self.state.rashomon_set, self.state
+        listed = models is not None and models.n_draws > 0
+        for button in self.pickers:
+            button.disabled = not listed or not isinstance(models, RashomonSet)
+        if not listed:
+            self.table.fill(0, [])
+            self.said.html = "No models yet. Press <b>Draw</b>."
+            return
+        if state.busy and time.monotonic() - self._filled < _OFTEN:
+            return
+        self._filled = time.monotonic()
+        self._fill()
+        self._code.refresh()
+        if state.page == "set" and not state.busy:
+            self._measure()
+
+    def _fill(self) -> None:
+        models, curator = self.state.rashomon_set, self.state.view == "curator"
+        columns = _of_the_rows(models, self._known_accuracy()) if curator else []
+        self.table.fill(models.n_draws, [*columns, *_of_the_models(models, curator=curator)])
+        self.said.html = self._words()
+
+    def _words(self) -> str:
+        models = self.state.rashomon_set
+        if self.state.view == "release":
+            told = "which lie inside ψ, nobody may tell"
+            return f"{plural(models.n_draws, 'model')}; {told} {marks_html(PAID)}"
+        if math.isnan(models.least):
+            return f"{plural(models.n_draws, 'model')} of unknown loss"
+        inside = round(models.hit_rate * models.n_draws)
+        words = f"{inside:,} of {plural(models.n_draws, 'model')} within ψ"
+        found = self._known_accuracy()
+        if found is not None and inside:
+            own = found[np.asarray(models.losses <= models.least + models.psi)]
+            words += f", right for {own.min():.1%} to {own.max():.1%} of the rows"
+            if self._measured[2] < len(self.session.rows):
+                words += f" ({self._measured[2]:,} of them read)"
+        return f"{escape(words)} {_BAND} {marks_html(SAMPLED)}"
+
+    def _known_accuracy(self) -> FloatArray | None:
+        of, found, _ = self._measured
+        return found if of is not None and of == self._key() else None
+
+    def _key(self) -> tuple[int, ...]:
+        models = self.state.rashomon_set
+        return (id(getattr(models, "plan", models)), id(models.guarantee), models.n_draws)
+
+    def _measure(self) -> None:
+        """Find how often each model is right, beside the page."""
+        models, session = self.state.rashomon_set, self.session
+        rows, targets, key = session.rows, session.targets, self._key()
+        needed = self.state.view == "curator" and models.task == "classification"
+        if not needed or rows is None or targets is None or self._measured[0] == key:
+            return
+        self._measured = (key, None, 0)
+
+        def show(found: tuple[FloatArray, int]) -> None:
+            if self.state.rashomon_set is not None and self._key() == key:
+                self._measured = (key, *found)
+                self._fill()
+
+        self._later.do(lambda: accuracies(models, rows, targets), show)
+
+    def _among(self) -> NDArray[np.intp]:
+        models, state = self.state.rashomon_set, self.state
+        every = np.arange(models.n_draws)
+        known = state.view == "curator" and state.inside_only and not math.isnan(models.least)
+        return every[np.asarray(models.losses <= models.least + models.psi)] if known else every
+
+    def _simplest(self, among: NDArray[np.intp]) -> list[int]:
+        return simplest(self.state.rashomon_set, among)
+
+    def _nearest(self, among: NDArray[np.intp]) -> list[int]:
+        models, chosen = self.state.rashomon_set, self.state.selection
+        if chosen:
+            return nearest(models.coef, models.coef[chosen[0]], among)
+        curator = self.state.view == "curator"
+        return nearest(models.coef, models.best if curator else models.coef.mean(axis=0), among)
+
+    def _apart(self, among: NDArray[np.intp]) -> list[int]:
+        return most_different(self.state.rashomon_set.coef, among)
+
+    def _button(
+        self, name: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
+    ) -> ipywidgets.Button:
+        button = ipywidgets.Button(description=name, tooltip=hint)
+        button.add_class("rx-quiet")
+
+        def pick(_click: object) -> None:
+            among = self._among()
+            self.state.selection = tuple(rule(among)) if len(among) else ()
+
+        button.on_click(guarded(self.state, "Picking", pick))
+        return button
+
+    def _picked(self, draws: list[int]) -> None:
+        if tuple(draws) != tuple(sorted(self.state.selection)):
+            self.state.selection = tuple(int(draw) for draw in draws)
+
+    def _show_picked(self) -> None:
+        self.table.picked = sorted(self.state.selection)
+
+    def _edited(self, change: dict[str, Any]) -> None:
+        edit, state = change["new"], self.state
+        if state.view == "release":
+            raise ValueError("stars and notes are the curator's: switch to Curator to give them")
+        draw = int(edit["draw"])
+        if edit["kind"] == "star":
+            state.favourites = state.favourites.toggled(draw)
+        else:
+            state.favourites = state.favourites.noted(draw, str(edit["text"]))
+        if self.session.kept_sets is not None and state.in_view:
+            self.session.kept_sets.keep_favourites(state.in_view, state.favourites)
+
+    def _read(self) -> None:
+        kept, number = self.session.kept_sets, self.state.in_view
+        known = kept is not None and number
+        self.state.favourites = kept.favourites(number) if known and kept else Favourites()
+
+    def _leave(self) -> None:
+        """Pick anew on the other side: a choice of the curator's may tell what the rows say."""
+        self.state.selection = ()
+
+    def _mark(self) -> None:
+        curator = self.state.view == "curator"
+        favourites = self.state.favourites if curator else Favourites()
+        self.table.starred = list(favourites.starred)
+        self.table.notes = {str(draw): words for draw, words in favourites.notes.items()}
+
+
+def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any]]:
+    """Columns that read private rows."""
+    if math.isnan(models.least):
+        return []
+    inside = np.asarray(models.losses <= models.least + models.psi)
+    above, within = "Loss above that of the best model (curator)", "L ≤ min L + ψ (curator)"
+    columns = [
+        table_column("excess", "loss +", models.excess, meaning=above, curator=True),
+        table_column("inside", "within ψ", inside, kind="yes", meaning=within, curator=True),
+    ]
+    if models.task == "classification":
+        shares = np.full(models.n_draws, np.nan) if accuracy is None else accuracy
+        told = "Share of the rows that it labels right (curator)"
+        columns.append(
+            table_column("accuracy", "accuracy", shares, kind="share", meaning=told, curator=True)
+        )
+    return columns
+
+
+def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
+    """Columns that follow from the models alone."""
+    if not isinstance(models, RashomonSet):
+        return []
+    goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")
+    away = np.linalg.norm(models.coef - goal, axis=1)
+    large, told = large_coefficients(models), f"How simple: {_LARGE}"
+    length = f"Length of the difference of coefficients from {of}"
+    return [
+        table_column("large", "large", large, kind="count", meaning=told),
+        table_column("away", "distance", away, meaning=length, curator=curator),
+    ]
