@@ -12,6 +12,7 @@ WORTH_A_WORD = 0.01
 """Share of the rows, or targets, above which clipping is said."""
 
 _ROUNDING = 1e-12
+_BLOCK = 4096
 
 
 def warn_if_clipped(share: float, what: str, remedy: str) -> None:
@@ -41,17 +42,28 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
     (array([[0.6, 0.8],
            [0.1, 0. ]]), 0.5)
     """
-    # Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
-    # norm itself, which is then longer than any bound. Subnormal entries need no scaling.
+    clipped, by_more = rows, 0
+    for start in range(0, len(rows), _BLOCK):  # whole tables would be copied several times
+        block = rows[start : start + _BLOCK]
+        unit, length, norm = _lengths(block)
+        longer = norm > row_norm
+        # A row that was shortened before is longer by a rounding at most: it is no news.
+        by_more += int((norm > row_norm * (1 + _ROUNDING)).sum())
+        if longer.any():
+            clipped = rows.copy() if clipped is rows else clipped
+            shortened = unit[longer] * (row_norm / length[longer])[:, None]
+            clipped[start : start + _BLOCK][longer] = shortened
+    return clipped, by_more / max(1, len(rows))
+
+
+def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows over their largest entry, the norms of these, and the norms of the rows.
+
+    Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
+    norm itself, which is then longer than any bound. Subnormal entries need no scaling.
+    """
     largest = np.abs(rows).max(axis=1, initial=1e-300)
     unit = rows / largest[:, None]
     length = np.linalg.norm(unit, axis=1)
     with np.errstate(over="ignore"):
-        norm = largest * length
-    longer = norm > row_norm
-    if not longer.any():
-        return rows, 0.0
-    shortened = unit * (row_norm / np.where(longer, length, 1.0))[:, None]
-    # A row that was shortened before is longer by a rounding at most: it is no news.
-    by_more = norm > row_norm * (1 + _ROUNDING)
-    return np.where(longer[:, None], shortened, rows), float(by_more.mean())
+        return unit, length, largest * length

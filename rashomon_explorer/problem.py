@@ -102,6 +102,7 @@ class Problem(Shown):
         _say_if_clipped(self.loss, targets)
         rows, self.clipped_share = clip_rows(features, row_norm)
         self._rows = add_intercept(rows) if intercept else rows
+        del rows, features  # or they stay beside what is made of them
         self._targets = targets
         self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
 
@@ -259,7 +260,10 @@ class Problem(Shown):
 
 def add_intercept(rows: FloatArray) -> FloatArray:
     """Rows with a constant 1 as the last column."""
-    return np.column_stack([rows, np.ones(len(rows))])
+    whole = np.empty((len(rows), rows.shape[1] + 1))
+    whole[:, :-1] = rows
+    whole[:, -1] = 1.0
+    return whole
 
 
 def _check_labels(loss: Loss, targets: FloatArray) -> None:

@@ -124,7 +124,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
-        rows, shortened, scale = self._seen(table, planned, rng)
+        rows, scale = self._seen(table, planned, rng)
         problem = Problem(
             rows,
             self._targets(table),
@@ -133,6 +133,10 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             row_norm=self._row_norm,
             ridge=planned.ridge,
         )
+        del rows  # the problem has its own
+        shortened = problem.clipped_share
+        if scale is not None:  # rows that were mapped are another question
+            shortened = clip_rows(table.values[0], self._row_norm)[1]
         if table.may_be_long:
             warn_if_shortened(shortened, self._row_norm)
         public = {**self._public(table), "scale_": scale}
@@ -151,13 +155,13 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _seen(
         self, table: UnreadTable, planned: Plan, rng: np.random.Generator
-    ) -> tuple[FloatArray, float, ColumnMap | None]:
-        """Rows as the models are to see them, the share shortened, and the released map."""
-        rows, shortened = clip_rows(table.values[0], self._row_norm)
+    ) -> tuple[FloatArray, ColumnMap | None]:
+        """Rows as the models are to see them, and the released map."""
+        rows = table.values[0]
         if planned.columns is None:
-            return rows, shortened, None
+            return rows, None
         scale = released_map(rows, planned.columns, rng)
-        return scale.rows(rows), shortened, scale
+        return scale.rows(rows), scale
 
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
         n_features = planned.p // loss.outputs - 1

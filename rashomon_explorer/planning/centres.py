@@ -17,7 +17,7 @@ from rashomon_explorer.planning.sensitivity import data_slope
 _MOST_STEPS = 2_000
 _WORTHWHILE = 1.25  # of the least bound, for which no further step is taken
 _CLEARLY = 0.9  # of plain descent's bound: with a ridge it is better than its bound by more
-_ADDED = 0.1  # share of p/β that the size of accelerated steps may add before more are taken
+_ADDED = 0.2  # share of p/β that the size of accelerated steps may add before more are taken
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
     >>> known = Constants.of("logistic", **rows), 4.0, 0.17, 0.7
     >>> centre = by_acceleration(*known)
     >>> centre.n_steps, round(centre.excess, 4), round(by_gradients(*known).excess, 4)
-    (157, 0.0132, 0.0222)
+    (111, 0.0138, 0.0222)
     """
     moved, start = (
         data_slope(constants, _ball(radius)),

@@ -28,8 +28,10 @@ LEAST_RADIUS = 4.0
 # Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
 # forgives a larger ball than a single draw does.
 _WORTH = 6.0
-_LOOSE = ("path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact")
+_AROUND = ("ellipsoid", "ellipsoid_exact")
+_LOOSE = ("path", "path_average", "path_clipped", *_AROUND)
 _WORTHS = dict.fromkeys(_LOOSE, 30.0)
+_LEAST_AROUND = 8.0  # smaller balls promise more of their own best models, which are worse
 _WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
 _BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
 _COUNTS = (MOST_DRAWS, 10, 5)
@@ -71,7 +73,8 @@ def completed(
 
     *Draws.* For ψ > 0, if a hit rate of ``LEAST_HITS`` is promised of each of 20, 10 or 5 draws, or
     if they lie around a centre that is promised to be in the set, in a ball from ``LEAST_RADIUS``
-    to the radius above, as many as can be, in the largest such ball. Otherwise one, which all of
+    (8 for ellipsoids) to the radius above, as many as can be, in the largest such ball. Otherwise
+    one, which all of
     the budget makes good: fewer than five show no set, and each would cost accuracy.
 
     Parameters
@@ -181,7 +184,8 @@ def _balls(
         map(at, RADII),
         key=lambda tried: _promised(mechanism, tried) + worth * zeros / tried.radius,
     )
-    return [*(at(size) for size in RADII if LEAST_RADIUS <= size < best.radius), best]
+    least = _LEAST_AROUND if mechanism.name in _AROUND else LEAST_RADIUS
+    return [*(at(size) for size in RADII if least <= size < best.radius), best]
 
 
 def _sure(
