@@ -1,11 +1,15 @@
 """PrivateSearch: who sees which rows, what it costs, what is kept, and what is refused."""
 
+import pickle
 import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rashomon_explorer import (
     DPBilevelSearch,
@@ -16,6 +20,7 @@ from rashomon_explorer import (
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonTreeClassifier,
+    TableSchema,
     privacy_leaks,
 )
 from rashomon_explorer.estimators.search_ways import Asked, planned_search
@@ -28,6 +33,7 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.privacy import approximate, gdp, pure
 from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.schema import Categorical, Numeric
 from rashomon_explorer.selection import Candidate
 from rashomon_explorer.tuning.split import validation_rows
 from tests.estimators.traps import LOOKS, TrapArray
@@ -258,3 +264,22 @@ def test_what_learnt_from_the_rows_takes_the_guarantee_away(X, labels):
 def test_what_cannot_be_tried_is_refused_in_words(search, error, match):
     with pytest.raises(error, match=match):
         search.plan(200, 3)
+
+
+def test_a_schema_a_pipeline_and_a_pickle(X, labels):
+    frame = pd.DataFrame({"age": 40 + 30 * X[:, 0], "home": np.where(X[:, 1] > 0, "own", "rent")})
+    declared = TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
+    model = RashomonTreeClassifier(schema=declared, n_draws=1, thresholds={"age": 50})
+    search = PrivateSearch(model, {"max_leaves": [2, 3]}, epsilon=30.0, random_state=0)
+    fitted = search.fit(frame, labels)
+    assert fitted.guarantee_.epsilon(1e-6) <= 30.0 and fitted.predict(frame).shape == (120,)
+    assert fitted.plan_.each == search.plan(120).each
+    assert fitted.feature_names_in_.tolist() == ["age", "home"]
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(frame), fitted.predict(frame))
+    piped = make_pipeline(StandardScaler(), trees(way="every", epsilon=30.0))
+    assert privacy_leaks(piped) == [
+        "standardscaler: StandardScaler is not known to leave the rows alone"
+    ]
+    told = "".join(piped.fit(X, labels)[-1].guarantee_.assumptions)
+    assert "StandardScaler is not known to leave the rows alone" in told
