@@ -11,7 +11,7 @@ import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.basket import AGGREGATES, Purchases, score
+from rashomon_explorer.explorer.basket import AGGREGATES, Purchases, bundle, score
 from rashomon_explorer.explorer.table import TableEditor
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.rashomon_set import ReleasedSet
@@ -97,9 +97,10 @@ def test_chosen_models_leave_only_with_a_statement(page):
     with pytest.raises(CuratorOnlyError):
         page.take_panel.bundle.fetch()
     panel.stated.value = True
-    held = json.loads(_unzipped(page)["models.json"])
+    given = page.shop.contents(panel.taken())
+    held = json.loads(bundle._models_json(given))
     assert len(held["coefficients"]) == 2 and "filtered" in held["chosen"][0]
-    assumed = json.loads(_unzipped(page)["guarantee.json"])["models"]["assumptions"]
+    assumed = json.loads(bundle._guarantee(given))["models"]["assumptions"]
     assert any("without regard to private rows" in one for one in assumed)
     page.state.selection = ()
     assert panel.which.value == "all"
