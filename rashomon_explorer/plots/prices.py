@@ -89,7 +89,7 @@ def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
             hovertext=[_bought(planned, row) for row in curve.itertuples()],
             hovertemplate="%{hovertext}<br>click to plan it<extra></extra>",
         )
-        _label(figure, curve, plural(count, "draw") if place == len(counts) - 1 else str(count))
+        _label(figure, curve, count, last=place == len(counts) - 1)
     figure.add_scatter(
         x=[planned.epsilon],
         y=[_promise(planned)],
@@ -112,7 +112,7 @@ def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
     return figure
 
 
-def _label(figure: go.Figure, curve: pd.DataFrame, words: str) -> None:
+def _label(figure: go.Figure, curve: pd.DataFrame, count: int, *, last: bool) -> None:
     """Write beside the middle of a curve of how many draws it is; a legend would take its room."""
     if curve.empty:
         return
@@ -122,10 +122,10 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str) -> None:
     figure.add_annotation(
         x=np.log10(middle["epsilon"]),
         y=np.log10(middle["promise"]) if log else middle["promise"],
-        text=words,
+        text=plural(count, "draw") if last else str(count),
         showarrow=False,
-        xanchor="right",
-        xshift=-6,
+        xanchor="left" if last else "right",
+        xshift=8 if last else -6,
         yshift=6,
         font={"size": 11.5},
     )

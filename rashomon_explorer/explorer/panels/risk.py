@@ -9,6 +9,8 @@ from rashomon_explorer.privacy import approximate, best_attack
 FALSE_ALARMS = 0.05
 """Share of people who are no members and are taken for some by the attacker of the page."""
 
+_NOTHING = 0.99
+
 
 def risk_fact(state: ExplorerState) -> str:
     """Say what the planned draw leaves to the best attacker; empty where nothing is guaranteed.
@@ -34,4 +36,6 @@ def _with_the_rest(state: ExplorerState) -> str:
         return ""
     after = offer.account.after(offer.plan.guarantee)
     together = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
+    if together > _NOTHING:
+        return f"; with all that was charged before, nothing below {percent(_NOTHING)} is proved"
     return f"; with all that was charged before, at most {percent(together, 'up')}"
