@@ -12,6 +12,9 @@ from rashomon_explorer.users_line import users_line
 ALWAYS_CAME = 16
 """Parameters up to which exact draws have come on every table tried, real or simulated."""
 
+_SMOOTH = ("logistic", "squared", "softmax")
+"""Losses of which that is true: draws of hinge and absolute losses may stay away at p = 3."""
+
 
 def warn_if_hopeless(planned: Plan, sampler: str) -> None:
     """Warn, before a charge, where exact draws do not come on simulated rows of this shape.
@@ -31,10 +34,12 @@ def is_tried(planned: Plan) -> bool:
     """Whether `foretold` tries the sampler on simulated rows, which may take a while.
 
     >>> from rashomon_explorer.planning import plan
-    >>> is_tried(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
-    False
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> is_tried(plan(**rows)), is_tried(plan(**rows, loss="hinge"))
+    (False, True)
     """
-    return planned.p > ALWAYS_CAME and not planned.along_path
+    may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
+    return may_stay_away and not planned.along_path
 
 
 def is_hopeless(planned: Plan) -> bool:
@@ -51,7 +56,8 @@ def is_hopeless(planned: Plan) -> bool:
 def foretold(planned: Plan) -> str:
     """Say that exact draws are not to be expected, and what would let them come.
 
-    Empty where draws are likely, or no more parameters than draws have always come for.
+    Empty where draws are likely, or no more parameters than draws have always come for, of a loss
+    without kinks.
 
     >>> from rashomon_explorer.planning import plan
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))

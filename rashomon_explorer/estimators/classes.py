@@ -24,7 +24,7 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
     if schema is not None and schema.target_bounds is not None:
         raise ValueError(
             f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
-            "RashomonRegressor, or declare its levels"
+            "RashomonRegressor or fit a DPRegressor, or declare its levels"
         )
     levels = None if schema is None else schema.classes
     of_schema = None if levels is None else declared_classes(levels)

@@ -10,10 +10,12 @@ from scipy.stats import gamma
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.beforehand import is_hopeless
 from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.planning import MECHANISMS, Request
+from rashomon_explorer.planning import MECHANISMS, Request, plan
 from rashomon_explorer.planning.rule import completed, cost, promises_the_set
+from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 
@@ -191,3 +193,11 @@ def test_what_is_promised_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> Non
     asked = {**LENDING, "psi": psi, "ridge": 0.1}
     path = MECHANISMS["path_average"].plan(Request(**asked, **BUDGET, n_draws=3))
     assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
+
+
+def test_draws_of_a_loss_with_kinks_are_tried_at_any_number_of_columns() -> None:
+    """At p = 3 and radius 32 hinge draws do not come: one in 10⁶² proposals on simulated rows."""
+    asked = {"radius": 32.0, "row_norm": 1.5, "epsilon": 20.0}
+    with said_elsewhere():
+        planned = {loss: plan(5_000, 3, 0.02, loss=loss, **asked) for loss in ("hinge", "logistic")}
+    assert is_hopeless(planned["hinge"]) and not is_hopeless(planned["logistic"])
