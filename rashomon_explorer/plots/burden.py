@@ -111,7 +111,7 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
     told = f"{words} {write(most)}, of all {write(everyone)}"
     if share and size >= _FEW and wilson(most, size)[0] <= everyone:
-        return f"No group surely bears more than all: {words} {write(everyone)}"
+        return f"No group clearly bears more than all: {words} {write(everyone)}"
     return f"{escape(str(first))} bears most of it: {told}"
 
 

@@ -149,5 +149,5 @@ def _enough(session: Any) -> str:
     answer = "are enough" if found.enough else "are <b>not enough</b>"
     return (
         f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of people, "
-        f"surely {ends}: {plural(found.n_draws, 'draw')} {answer} for ± {percent(_HALF_WIDTH)}."
+        f"{ends} at 95 %: {plural(found.n_draws, 'draw')} {answer} for ± {percent(_HALF_WIDTH)}."
     )
