@@ -2,6 +2,7 @@
 
 from rashomon_explorer.one_model.gibbs import Gibbs
 from rashomon_explorer.one_model.gradients import LangevinAverage, NoisyDescent
+from rashomon_explorer.one_model.last_iterate import LastIterate
 from rashomon_explorer.one_model.localised import Iterated, Localised
 from rashomon_explorer.one_model.method import Method, ModelOffer
 from rashomon_explorer.one_model.moments import Moments
@@ -18,6 +19,7 @@ METHODS: dict[str, Method] = {
         Moments(),
         LangevinAverage(),
         NoisyDescent(),
+        LastIterate(),
         OutputPerturbation(),
         Gibbs(),
         Regularised(),
@@ -31,6 +33,7 @@ __all__ = [
     "Gibbs",
     "Iterated",
     "LangevinAverage",
+    "LastIterate",
     "Localised",
     "Method",
     "ModelOffer",
