@@ -105,7 +105,9 @@ class Page:
 
     @property
     def alert(self) -> str:
-        return self.text("[role=alert]")
+        """All alerts that say something."""
+        said = "[...document.querySelectorAll('[role=alert]')].map((n) => n.textContent)"
+        return self.run(f"{said}.filter(Boolean).join(' ')")
 
     def shown(self, selector: str) -> list[WebElement]:
         found = self.browser.find_elements(By.CSS_SELECTOR, selector)
@@ -172,7 +174,10 @@ class Page:
         box.send_keys(dictionary, Keys.TAB)
         self.button("Take it over").click()
         self.button("Confirm all").click()
-        self.wait(lambda: "To be confirmed" not in self.text(".rx-schema"), "the marks to go")
+        self.wait(
+            lambda: "To be confirmed" not in self.text(".rx-schema:has(.rx-form)"),
+            "the marks to go",
+        )
         self.button("Use this table").click()
 
     def draw(self) -> None:

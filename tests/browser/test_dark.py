@@ -41,7 +41,7 @@ def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(
     page.upload(good)
     page.wait(lambda: len(page.shown(".rx-form tbody tr")) == 3, "a row a column")
     marked = "To be confirmed: 'age', 'income', 'repaid'"
-    page.wait(lambda: marked in page.text(".rx-schema"), "what is to be confirmed")
+    page.wait(lambda: marked in page.text(".rx-schema:has(.rx-form)"), "what is to be confirmed")
     high = page.shown("input[aria-label='Upper bound of age']")[0]
     page.replace(high, "10")
     page.wait(
