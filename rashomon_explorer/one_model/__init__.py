@@ -6,6 +6,7 @@ from rashomon_explorer.one_model.last_iterate import LastIterate
 from rashomon_explorer.one_model.localised import Iterated, Localised
 from rashomon_explorer.one_model.method import Method, ModelOffer
 from rashomon_explorer.one_model.moments import Moments
+from rashomon_explorer.one_model.noisy_sgd import NoisySGD
 from rashomon_explorer.one_model.objective_perturbation import ObjectivePerturbation
 from rashomon_explorer.one_model.output_perturbation import OutputPerturbation
 from rashomon_explorer.one_model.plan import ModelPlan
@@ -20,6 +21,7 @@ METHODS: dict[str, Method] = {
         LangevinAverage(),
         NoisyDescent(),
         LastIterate(),
+        NoisySGD(),
         OutputPerturbation(),
         Gibbs(),
         Regularised(),
@@ -40,6 +42,7 @@ __all__ = [
     "ModelPlan",
     "Moments",
     "NoisyDescent",
+    "NoisySGD",
     "ObjectivePerturbation",
     "OutputPerturbation",
     "Regularised",

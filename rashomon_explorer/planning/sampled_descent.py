@@ -1,0 +1,148 @@
+"""Noisy subgradient descent on rows that are sampled anew in each step: price and promise."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning.sensitivity import data_lipschitz
+from rashomon_explorer.privacy import Guarantee, gdp
+from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.tradeoff import PoissonSampled
+
+_ALL = (1.0, 2_000)  # share of the rows in a step, and steps
+_SAMPLED = (1 / 16, 8_000)  # a quarter of the passes, and half of what kinks cost
+_WORTHWHILE = 1.1
+_SAFE = 1 + 1e-9
+_TRIES = 8
+
+
+@dataclass(frozen=True)
+class SampledDescent:
+    """Steps θ ← Π(θ − η(g + ∇ridge)), g a noisy sum over sampled rows, in public numbers.
+
+    Parameters
+    ----------
+    rate : float
+        q, with which each row is taken; 1 takes all.
+    n_steps : int
+        T.
+    pace : float
+        η.
+    slope : float
+        L₀, bound of one row's subgradient.
+    noise : float
+        σ: deviation of the noise on a sum, over L₀.
+    excess : float
+        Expected excess loss of the average of all states but the last is at most this.
+    guarantee : Guarantee
+        Of all states.
+    """
+
+    rate: float
+    n_steps: int
+    pace: float
+    slope: float
+    noise: float
+    excess: float
+    guarantee: Guarantee
+
+
+def plan_sampled_descent(
+    constants: Constants,
+    radius: float,
+    zero_loss: float,
+    *,
+    epsilon: float,
+    delta: float,
+    mu: float,
+    sampling: bool,
+) -> SampledDescent:
+    """Descent of the lesser promise, on all rows or, where ``sampling`` is allowed, on some.
+
+    A step's g = (Σ over sampled rows of ∇ℓ_i + L₀σξ)/(qn) is unbiased for any table, with a
+    variance of at most V = p(L₀σ/(qn))² + (1 − q)L₀²/(qn), so that η = D/√(T(L² + V)) promises
+
+        D·√((L² + V)/T),   D = min{R, √(2·zero_loss/m)}
+
+    for the average of θ_0, …, θ_{T−1} (docs/theory.md §18). All of it is paid for: T sums with
+    Gaussian noise, over sampled rows by :class:`PoissonSampled`.
+
+    Parameters
+    ----------
+    constants, radius, zero_loss
+        As in :func:`rashomon_explorer.planning.centres.best_centre`; kinks are welcome.
+    epsilon, delta : float
+        Price of sampled steps, δ > 0.
+    mu : float
+        Price of steps over all rows.
+    sampling : bool
+        Whether the price of sampled steps may be asked for: it needs the extra ``accounting``.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 30, "domain": Ball(4.0), "row_bound": 1.4}
+    >>> known = Constants.of("hinge", **rows), 4.0, 1.0
+    >>> all_rows = plan_sampled_descent(*known, epsilon=1, delta=1e-6, mu=0.25, sampling=False)
+    >>> all_rows.rate, round(all_rows.excess, 3), round(all_rows.guarantee.mu, 6)
+    (1.0, 0.125, 0.25)
+    """
+    plain = _promised(constants, radius, zero_loss, _ALL, 2 * math.sqrt(_ALL[1]) / mu * _SAFE)
+    whole = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
+    if not sampling:
+        return whole
+    hoped = _promised(constants, radius, zero_loss, _SAMPLED, _in_the_limit(epsilon, delta))
+    if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting takes its time
+        return whole
+    noise, guarantee = sampled_price(epsilon, delta)
+    return SampledDescent(*_promised(constants, radius, zero_loss, _SAMPLED, noise), guarantee)
+
+
+@lru_cache(maxsize=64)
+def sampled_price(epsilon: float, delta: float) -> tuple[float, Guarantee]:
+    """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee.
+
+    Examples
+    --------
+    >>> noise, guarantee = sampled_price(1.0, 1e-6)
+    >>> round(noise), 0.99 < guarantee.epsilon(1e-6) <= 1.0
+    (47, True)
+    """
+    rate, steps = _SAMPLED
+    noise = _in_the_limit(epsilon, delta)
+    for _ in range(_TRIES):
+        curve = PoissonSampled(noise, rate, steps)
+        if (costs := curve.epsilon(delta)) <= epsilon:
+            break
+        noise *= max(costs / epsilon, 1.0) * 1.001
+    plain = gdp(2 * math.sqrt(steps) / noise)
+    guarantee = Guarantee(
+        "tradeoff",
+        f"{steps} noisy sums over rows that are each taken with probability {rate:.4g} (Poisson "
+        "sampling, loss distributions composed)",
+        rho=plain.rho,
+        mu=plain.mu,
+        curve=curve,
+    )
+    return noise, guarantee
+
+
+def _in_the_limit(epsilon: float, delta: float) -> float:
+    """σ of many small steps, μ = 2q√T/σ; a place to start from."""
+    rate, steps = _SAMPLED
+    return 2 * rate * math.sqrt(steps) / gdp_mu(epsilon, delta)
+
+
+def _promised(
+    constants: Constants, radius: float, zero_loss: float, walk: tuple[float, int], noise: float
+) -> tuple[float, int, float, float, float, float]:
+    """Fields of a descent but for its guarantee."""
+    (rate, steps), slope = walk, data_lipschitz(constants, Ball(radius))
+    taken, far = rate * constants.n, radius
+    if constants.m > 0:
+        far = min(radius, math.sqrt(2 * zero_loss / constants.m))
+    variance = constants.p * (slope * noise / taken) ** 2 + (1 - rate) * slope**2 / taken
+    square = constants.L**2 + variance
+    pace = far / math.sqrt(steps * square)
+    return rate, steps, pace, slope, noise, far * math.sqrt(square / steps)

@@ -1,0 +1,113 @@
+"""Noisy subgradients of sampled rows: the law of one step, its price, and what is promised."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, norm
+
+from rashomon_explorer import DPClassifier
+from rashomon_explorer.one_model import METHODS, noisy_sgd
+from rashomon_explorer.one_model.noisy_sgd import noisy_slope
+from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.sampled_descent import SampledDescent, sampled_price
+from rashomon_explorer.privacy import gdp
+from rashomon_explorer.privacy.tradeoff import PoissonSampled
+from rashomon_explorer.problem import Problem
+
+BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
+EDGES = np.linspace(-12, 12, 4001)
+
+
+def asked(**changed):
+    numbers = {"n": 2_000, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 2.0, "row_norm": BOUND}
+    budget = {"ridge": 0.0, "epsilon": 2.0, "delta": 1e-5, "n_draws": 1}
+    return Request(**{**numbers, **budget, **changed})
+
+
+def table(first):
+    """One record pulls with all its might, the others not at all."""
+    X = np.zeros((ROWS, 1))
+    X[0] = BOUND
+    y = np.array([first, 1.0, 1.0, 1.0])
+    return Problem(X, y, loss="hinge", radius=2.0, row_norm=BOUND, intercept=False)
+
+
+STEP = SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
+
+
+def below(first):
+    """Distribution function of a step's sum over BOUND, at 0: a mixture of two normals."""
+    return lambda x: (1 - RATE) * norm.cdf(x, 0, NOISE) + RATE * norm.cdf(x, -first, NOISE)
+
+
+def told(epsilon):
+    """δ of both tables' laws, by their masses on small cells."""
+    one, other = (np.diff(below(first)(EDGES)) for first in (1.0, -1.0))
+    pairs = [(one, other), (other, one)]
+    return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in pairs)
+
+
+@pytest.mark.parametrize("first", [1.0, -1.0])
+def test_a_step_has_its_law(first):
+    problem, rng = table(first), np.random.default_rng(0)
+    sums = [noisy_slope(problem, STEP, np.zeros(1), rng)[0] for _ in range(2_500)]
+    scaled = np.array(sums) * RATE * ROWS / BOUND
+    assert kstest(scaled, below(first)).pvalue > 1e-3
+    assert kstest(scaled, below(-first)).pvalue < 1e-3  # the control: the record is in it
+
+
+def test_these_two_are_the_pair_that_is_paid_for_and_the_usual_relation_is_passed():
+    paid = PoissonSampled(NOISE, RATE)
+    usual = PoissonSampled(NOISE, RATE, relation="add_or_remove")
+    for epsilon in (0.1, 0.5, 1.0):
+        assert told(epsilon) <= paid.delta(epsilon) + 1e-12
+        assert told(epsilon) > 0.99 * paid.delta(epsilon)
+        assert told(epsilon) > usual.delta(epsilon)
+
+
+def test_all_rows_have_no_sampling():
+    whole = SampledDescent(1.0, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
+    problem, rng = table(1.0), np.random.default_rng(0)
+    sums = np.array([noisy_slope(problem, whole, np.zeros(1), rng)[0] for _ in range(1_000)])
+    assert kstest(sums * ROWS / BOUND, norm(-1.0, NOISE).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_what_is_charged_is_of_the_steps_that_run(ledger):
+    offer = METHODS["noisy_sgd"].offer(asked(ledger=ledger))
+    planned, paid = offer.settings, offer.guarantee
+    assert paid.epsilon(1e-5) <= 2.0 and planned.slope == pytest.approx(BOUND)
+    assert paid.mu == pytest.approx(2 * math.sqrt(planned.n_steps) / planned.noise)
+    if ledger:
+        assert planned.rate == 1.0 and "ledger" in offer.why
+        return
+    assert planned.rate < 1 and paid.epsilon(1e-5) > 1.98
+    curve = paid.curve
+    assert (curve.sigma, curve.rate, curve.steps, curve.relation) == (
+        planned.noise, planned.rate, planned.n_steps, "replace",
+    )  # fmt: skip
+    assert sampled_price(2.0, 1e-5)[1].tradeoff(0.1) <= 0.9
+
+
+def test_the_promise_by_hand():
+    planned = METHODS["noisy_sgd"].offer(asked()).settings
+    taken = planned.rate * 2_000
+    variance = 3 * (BOUND * planned.noise / taken) ** 2 + (1 - planned.rate) * BOUND**2 / taken
+    square = BOUND**2 + variance
+    assert planned.excess == pytest.approx(2.0 * math.sqrt(square / planned.n_steps))
+    assert planned.pace == pytest.approx(2.0 / math.sqrt(planned.n_steps * square))
+
+
+def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
+    monkeypatch.setattr(noisy_sgd, "find_spec", lambda name: None)
+    offer = METHODS["noisy_sgd"].offer(asked())
+    assert offer.settings.rate == 1.0 and "rashomon-explorer[accounting]" in offer.why
+    assert offer.excess > METHODS["noisy_sgd"].offer(asked(delta=2e-5)).excess
+
+
+def test_auto_takes_it_for_kinks_of_many_columns():
+    clf = DPClassifier(loss="hinge", delta=1e-6, radius=4.0)
+    planned = clf.plan(5_000, 100)
+    assert planned.method == "noisy_sgd" and planned.guarantee.epsilon(1e-6) <= 1.0
+    assert "see noisy_descent" in METHODS["noisy_sgd"].offer(asked(loss="logistic")).why
