@@ -1,6 +1,7 @@
 """Noisy subgradients of sampled rows: the law of one step, its price, and what is promised."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from rashomon_explorer.one_model import METHODS, noisy_sgd
 from rashomon_explorer.one_model.noisy_sgd import noisy_slope
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.sampled_descent import SampledDescent, sampled_price
-from rashomon_explorer.privacy import gdp
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem import Problem
 
@@ -111,3 +112,13 @@ def test_auto_takes_it_for_kinks_of_many_columns():
     planned = clf.plan(5_000, 100)
     assert planned.method == "noisy_sgd" and planned.guarantee.epsilon(1e-6) <= 1.0
     assert "see noisy_descent" in METHODS["noisy_sgd"].offer(asked(loss="logistic")).why
+
+
+def test_a_fit_is_kept_with_its_guarantee():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (400, 2))
+    clf = DPClassifier(loss="hinge", method="noisy_sgd", epsilon=8.0, delta=1e-5, radius=4.0)
+    clf.fit(X, (X[:, 0] > 0).astype(int))
+    assert clf.plan_.offer.settings.rate < 1 and clf.score(X, X[:, 0] > 0) > 0.8
+    kept = pickle.loads(pickle.dumps(clf)).guarantee_
+    assert Guarantee.from_dict(kept.to_dict()).epsilon(1e-5) == clf.guarantee_.epsilon(1e-5) <= 8.0
