@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -66,18 +67,36 @@ def test_the_mildest_change_that_helps_is_named_and_hopeless_kinds_cost_one_tria
 def test_the_prediction_is_a_function_of_public_numbers_alone():
     planned = _plan(3_000, 6)
     first = preflight(planned)
-    module._tried.cache_clear()
+    module._tried_on.cache_clear()
     again = preflight(planned)
     assert (first.proposed, first.accepted) == (again.proposed, again.accepted)
 
 
 def test_the_simulated_rows_are_within_the_declared_bounds():
-    for loss in ("logistic", "squared"):
+    tables = (module._signs, module._categories, module._short_categories)
+    for loss, columns in product(("logistic", "squared"), tables):
         law = module.PublicLaw.of(_plan(500, 6, loss=loss))
-        problem = module._simulated(law)
+        problem = module._simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
         assert problem.constants.priced_osc == pytest.approx(law.constants.priced_osc, rel=1e-6)
+
+
+def test_levels_of_a_category_depend_on_each_other():
+    rows = module._categories(500, 13, np.random.default_rng(0))
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
+    assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(500)])) == 14 - 2
+    short = module._short_categories(500, 13, np.random.default_rng(0))
+    assert np.allclose(np.linalg.norm(short, axis=1), 0.5)
+
+
+def test_the_worst_table_counts():
+    """Nobody pays unasked for what would come on the kind tables alone."""
+    asked = {"sampler": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0, "radius": 16.0}
+    planned = RashomonClassifier(n_draws=1, row_norm=2.0, **asked).plan(20_990, 21)
+    law = module.PublicLaw.of(planned)
+    kind = module._tried_on(law, float(planned.beta), module._signs)
+    assert kind.sure and not preflight(planned).sure
 
 
 def test_nothing_is_foretold_of_paths_and_of_plans_of_unknown_origin():
