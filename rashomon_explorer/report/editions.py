@@ -137,7 +137,8 @@ def curator_report(
     >>> import tempfile
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=9, epsilon=50.0, random_state=0).fit(X, y).rashomon_set_
+    >>> asked = {"sampler": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> models = RashomonClassifier(**asked, random_state=0).fit(X, y).rashomon_set_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = curator_report(models, folder + "/card.html", X, y, interactive=False)
     ...     "computed from private rows" in path.read_text(encoding="utf-8")
@@ -214,7 +215,8 @@ def release_report(
     >>> import tempfile
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=9, epsilon=50.0).fit(X, y).rashomon_set_
+    >>> asked = {"sampler": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> models = RashomonClassifier(**asked).fit(X, y).rashomon_set_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = release_report(models.release(), folder + "/card.html", interactive=False)
     ...     "no row was read" in path.read_text(encoding="utf-8").lower()

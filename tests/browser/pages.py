@@ -33,7 +33,7 @@ return gd?._fullData && gd.offsetWidth
 
 _LINK = "document.querySelector(`.rx-tabs a[href='#${arguments[0]}']`)"
 
-# Chooses a figure that shares its place with others.
+# Chooses a figure or panel that shares its place with others, by something in it.
 _PICK = """(() => {
   const area = document.querySelector(arguments[0]);
   const slot = area.closest('.rx-slot');
@@ -157,11 +157,13 @@ class Page:
 
     def data(self, name: str) -> None:
         self.go("data")
+        self.run(_PICK, ".rx-view-data .rx-schema")
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
     def upload(self, path: Path) -> None:
         self.go("data")
+        self.run(_PICK, ".rx-view-data .rx-schema")
         self.choose("Data set", "your own table")
         self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")
@@ -182,10 +184,10 @@ class Page:
 
     def draw(self) -> None:
         """Press Draw, and yes where the page asks whether so little is worth the price."""
-        before = self.status
+        before = self.status, self.alert
         self.button("Draw ").click()
         done = "a draw, a question or a refusal"
-        self.wait(lambda: self.shown(".rx-ask") or self.status != before or self.alert, done)
+        self.wait(lambda: self.shown(".rx-ask") or (self.status, self.alert) != before, done)
         for answer in self.shown(".rx-ask button")[:1]:
             answer.click()
 

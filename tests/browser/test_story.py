@@ -115,7 +115,8 @@ def _screenshot(page: Page) -> None:
 
 
 def test_figures_change_when_drawn_again(page: Page) -> None:
-    before = {name: _rev(page, name) for name in FIGURES if FIGURES[name] != "plan"}
+    of_the_draws = ("losses", "coefficients", "bounds", "importance", "people")
+    before = {name: _rev(page, name) for name in of_the_draws}
     page.type_number("Draws", "35")
     page.button("Draw 35")
     page.draw()
@@ -148,12 +149,12 @@ def test_release_view_shows_only_what_was_paid(page: Page) -> None:
 
 
 def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
-    for figure in FIGURES:
+    for figure in sorted(set(FIGURES) - {"aggregates"}):  # nothing was bought
         page.see(figure)
         card = f"document.querySelector('[data-figure={figure}]').closest('.rx-figure')"
         page.wait(lambda at=card: not page.run(f"{at}.querySelector(':disabled')"), figure)
         toggles = f"[...{card}.querySelectorAll('.rx-bar .rx-quiet')].map((b) => b.click())"
-        assert page.run(f"{toggles}.length") == 2
+        assert page.run(f"{toggles}.length") == 3
         page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-table caption')"), "a table")
         page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-code')"), "its Python")
     page.see("losses")

@@ -32,14 +32,19 @@ function render({ model, el }) {
 
   // The address stays the view's, so the link moves the focus by itself.
   const skipTo = (app) => {
-    const draw = app.querySelector(".rx-draw-card .rx-draw");
     const skip = app.querySelector(".rx-skip");
-    if (!draw || !skip) return;
-    draw.id = "rx-draw";
+    if (!skip) return;
     skip.onclick = (event) => {
       event.preventDefault();
-      draw.focus();
+      // Of the set's and the one model's, the one in sight.
+      const draws = [...app.querySelectorAll(".rx-draw-card .rx-draw")];
+      const draw = draws.find((button) => button.offsetWidth) ?? draws[0];
+      const card = draw.closest(".rx-draw-card");
+      card.tabIndex = -1; // says why where the button cannot be pressed
+      (draw.disabled ? card : draw).focus();
     };
+    const target = app.querySelector(".rx-rail");
+    if (target) target.id = "rx-draw"; // where the link leads without scripts
   };
 
   let gone = false;
