@@ -15,7 +15,6 @@ _ALL = (1.0, 2_000)  # share of the rows in a step, and steps
 _SAMPLED = (1 / 16, 8_000)  # a quarter of the passes, and half of what kinks cost
 _WORTHWHILE = 1.1
 _SAFE = 1 + 1e-9
-_TRIES = 8
 
 
 @dataclass(frozen=True)
@@ -111,11 +110,11 @@ def sampled_price(epsilon: float, delta: float) -> tuple[float, Guarantee]:
     """
     rate, steps = _SAMPLED
     noise = _in_the_limit(epsilon, delta)
-    for _ in range(_TRIES):
+    while True:  # more noise costs less, without end
         curve = PoissonSampled(noise, rate, steps)
         if (costs := curve.epsilon(delta)) <= epsilon:
             break
-        noise *= max(costs / epsilon, 1.0) * 1.001
+        noise *= costs / epsilon * 1.001
     plain = gdp(2 * math.sqrt(steps) / noise)
     guarantee = Guarantee(
         "tradeoff",

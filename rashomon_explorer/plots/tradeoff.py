@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.plots.text import percent
 from rashomon_explorer.plots.theme import BLUE, GREY, new_figure
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy import Guarantee, best_attack
 
 USUAL = 0.05
 """False alarms at which an attack is told in words."""
@@ -48,7 +48,7 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
     >>> attack_in_words(pure(1.0))
     'with 5% false alarms the best attacker finds at most 14% of those who are in the table'
     """
-    caught = 1.0 - float(guarantee.tradeoff(alarms))
+    caught = best_attack(guarantee, alarms)
     return (
         f"with {percent(alarms)} false alarms the best attacker finds at most "
         f"{percent(caught, 'up')} of those who are in the table"
