@@ -39,7 +39,8 @@ class FitError(SamplerError, ValueError):
         "private rows and is not said here; the message is the same for every cause: NaN or "
         "infinity, text where a number belongs, a label that is not declared, rows from which "
         "nothing exact can be drawn with these settings, a callback that failed, or a stop before "
-        "the first draw. The curator, and nobody else, may read the reason in error.detail"
+        "the first draw. The curator, and nobody else, may read the reason in error.detail, and "
+        "look through rows before a charge with an estimator's check_rows(X, y)"
     )
 
     def __init__(self, detail: str = "") -> None:

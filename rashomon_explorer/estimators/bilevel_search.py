@@ -197,6 +197,13 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         warn_of_unconfirmed(declared)
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
 
+    def _look_through(self, X: Any, y: Any) -> None:
+        table = self._table(X, y)
+        self._public(table)
+        self._labels_and_bounds()._targets(table)
+        if table.may_be_long:
+            warn_if_shortened(clip_rows(table.values[0], self.row_norm)[1], self.row_norm)
+
     def _public(self, table: UnreadTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
         known = self._labels_and_bounds()

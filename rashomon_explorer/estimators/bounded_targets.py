@@ -16,6 +16,8 @@ UNSAID = (-1.0, 1.0)
 class BoundedTargets(PaysForRows):
     """What two regressors share."""
 
+    _numeric = True
+
     if TYPE_CHECKING:
         target_bounds: tuple[float, float]
 

@@ -269,7 +269,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
             If parameters, declared classes or shapes cannot be used; nothing was read or spent.
             Without a ledger also for what the rows cause.
         """
-        table = self._table(X, y, numeric=False)
+        table = self._table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

@@ -190,7 +190,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
             Without a ledger also for what the rows cause.
         """
         self._target_bounds()
-        table = self._table(X, y, numeric=True)
+        table = self._table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

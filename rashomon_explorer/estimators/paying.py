@@ -1,7 +1,7 @@
 """What every estimator that pays for its rows does alike: look at shapes, charge, then read."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,10 +9,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
+from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.warn import warn_if_shortened
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
@@ -21,8 +24,10 @@ from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 
 
-class PaysForRows(ShowsFit):
+class PaysForRows(ShowsFit, LooksThrough):
     """The parts of a fit that do not depend on what is drawn."""
+
+    _numeric: ClassVar[bool] = False  # whether targets must be numbers
 
     if TYPE_CHECKING:
         row_norm: Any
@@ -55,6 +60,13 @@ class PaysForRows(ShowsFit):
         warn_of_unconfirmed(declared)
         asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
+
+    def _look_through(self, X: Any, y: Any) -> None:
+        table = self._table(X, y, numeric=self._numeric)
+        self._posed(table)
+        self._targets(table)
+        if table.may_be_long:
+            warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""

@@ -15,6 +15,7 @@ from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_o
 from rashomon_explorer.estimators.chosen_model import ChosenModel
 from rashomon_explorer.estimators.classes import (
     CLASSES_BEFORE_LABELS,
+    class_codes,
     found_classes,
     known_classes,
 )
@@ -230,6 +231,16 @@ class PrivateSearch(ChosenModel):
                 delattr(self, name)
         self._hold(fitted)
         return self
+
+    def _look_through(self, X: Any, y: Any) -> None:
+        candidates = self._candidates()
+        several = is_classifier(candidates[0])
+        table = self._table(X, y, numeric=not several)
+        labels = table.values[1]
+        if several:
+            self._declare_classes(candidates, table)
+            known = known_classes(candidates[0].classes, self._declared)
+            class_codes(labels, found_classes(labels) if known is None else known)
 
     def _candidates(self) -> list[Any]:
         made = candidates_of(self.estimator, settings_of(self.param_grid))

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.refitting import refit_plan
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.privacy import Ledger
@@ -31,7 +32,7 @@ from rashomon_explorer.tuning.tuning_plan import MECHANISMS, warn_if_nearly_unif
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
-class SearchParameters(BaseEstimator):
+class SearchParameters(BaseEstimator, LooksThrough):
     """The parameters of a search of penalties, and its plan."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

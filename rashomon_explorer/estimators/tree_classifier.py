@@ -248,6 +248,13 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         warn_of_unconfirmed(declared)
         return TreeTable(self, X, y, numeric=False, charged=charged, schema=declared, row_norm=1.0)
 
+    def _look_through(self, X: Any, y: Any) -> None:
+        table = self._table(X, y)
+        rows, labels = table.values
+        check_classification_targets(labels)
+        self._questions(table.feature_names).answers(rows)
+        class_codes(labels, self._labels(table))
+
     def _drawn(
         self,
         table: UnreadTable,

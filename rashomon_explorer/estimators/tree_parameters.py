@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from rashomon_explorer.estimators.classes import declared_classes
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
+from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import ONE_BY_ONE
@@ -26,7 +27,7 @@ from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
-class TreeParameters(ShowsFit):
+class TreeParameters(ShowsFit, LooksThrough):
     """The parameters of private trees, and what they buy before a row is read."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -13,6 +13,11 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.shapes import public_shape
 
+_DECLARE = (
+    "Text and gaps are welcome once the columns are declared: propose_schema(table, target=...) "
+    "makes a declaration to correct, and schema=... takes it"
+)
+
 
 class UnreadTable:
     """Rows and targets of which only public things are looked at: shapes and column names.
@@ -98,8 +103,23 @@ class UnreadTable:
         return {"n_features_in_": self.n_columns, **names}
 
     def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
-        checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
+        try:
+            checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
+        except ValueError as error:
+            raise ValueError(_with_a_way_out(str(error))) from None
         return checked
+
+
+def _with_a_way_out(refused: str) -> str:
+    """Say what text and gaps need, in place of the names of other libraries' estimators.
+
+    >>> _with_a_way_out("could not convert string to float: 'a'").startswith("could not convert")
+    True
+    """
+    first = refused.splitlines()[0].rstrip(".") if refused else refused
+    if not first.startswith(("could not convert", "Input X contains NaN")):
+        return refused
+    return f"{first}. {_DECLARE}"
 
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:

@@ -22,6 +22,7 @@ from rashomon_explorer.schema.yes_no import YesNo
 
 _MOST_LEVELS = 50
 _MOST_CLASSES = 20
+_FEWEST_ROWS = 50  # of fewer, measurements in whole units may well all differ and lie close
 _TAILS = (0.05, 0.01, 0.001)  # each side; more than the first where nearly all values are one
 
 
@@ -49,8 +50,8 @@ def propose_schema(
     sensitive : iterable of str, default=()
         Columns that no model is to see.
     ignore : iterable of str, default=()
-        Columns to leave out. Text of more than 50 levels, and columns that hold one value alone,
-        are left out anyway.
+        Columns to leave out. Text of more than 50 levels, columns that hold one value alone, and
+        whole numbers that count the rows (1, 2, 3, ..., in any order) are left out anyway.
     categorical : iterable of str, default=()
         Columns whose numbers are codes of levels.
     path : str or path, optional
@@ -118,6 +119,8 @@ def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
         return Anything(name)
     absent = is_missing(as_text(cells))
     missing: dict[str, Any] = {"missing": "indicator"} if absent.any() and role == "feature" else {}
+    if role == "feature" and not coded and _names_rows(cells[~absent]):
+        return Anything(name, learnt=("role",))
     if not coded and _is_number(cells[~absent], role):
         return _numeric(cells, name, {"role": role, **missing})
     levels = _levels(cells[~absent])
@@ -134,6 +137,15 @@ def _is_number(present: pd.Series, role: str) -> bool:
     numbers, _ = read_numbers(present)
     fewest = _MOST_CLASSES if role == "target" else 2
     return bool(np.isfinite(numbers).mean() > 0.5) and present.nunique() > fewest
+
+
+def _names_rows(present: pd.Series) -> bool:
+    """Whether whole numbers count the rows: they say who somebody is, and nothing of him."""
+    numbers, _ = read_numbers(present)
+    if len(numbers) < _FEWEST_ROWS or not np.isfinite(numbers).all():
+        return False
+    steps = np.diff(np.sort(numbers))
+    return bool((numbers % 1 == 0).all() and (steps > 0).all() and np.median(steps) == 1)
 
 
 def _numeric(cells: pd.Series, name: str, settings: dict[str, Any]) -> Column:

@@ -16,7 +16,7 @@ def frame_of(n=200):
     frame = pd.DataFrame(
         {
             "id": [f"c{i}" for i in range(n)],
-            "age": np.arange(n),
+            "age": np.where(np.arange(n) == 5, 6, np.arange(n)),  # or it would count the rows
             "home": rng.choice(["own", "rent", "free"], n),
             "status": rng.integers(1, 5, n),
             "pets": rng.integers(0, 2, n),
@@ -150,3 +150,22 @@ def test_frames_of_polars():
 def test_what_cannot_be_proposed(options, message):
     with pytest.raises(DataError, match=re.escape(message)):
         propose(**options)
+
+
+def test_numbers_that_count_the_rows_are_left_out_and_said_to_be_learnt():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "id": rng.permutation(200) + 1000,
+            "income": rng.choice(100_000, 200, replace=False),
+            "age": rng.integers(18, 90, 200),
+            "half": np.arange(200) / 2,
+        }
+    )
+    schema = propose_schema(frame)
+    kinds = {name: schema[name].role for name in frame}
+    assert kinds == {"id": "ignore", "income": "feature", "age": "feature", "half": "feature"}
+    assert schema.unconfirmed["id"] == ("role",)
+    assert propose_schema(frame.head(20))["id"].role == "feature"
+    assert propose_schema(frame, categorical=["id"])["id"].role == "ignore"  # too many levels
+    assert propose_schema(frame, target="id")["id"].role == "target"
