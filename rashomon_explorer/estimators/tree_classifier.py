@@ -321,7 +321,7 @@ def _as_set(
         return DecisionTrees(asked, len(classes), questions.names)
 
     return replace(
-        counted.as_set(draws.trees, draws.losses, planned.psi),
+        counted.as_set(draws.trees, draws.losses, planned.psi, independent=True),
         models=on_columns(draws.trees),
         reference=on_columns([counted.best()]),
         guarantee=guarantee,

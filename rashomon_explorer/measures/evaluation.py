@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet, ReleasedTrees
 
 _LOSS_OF_LINK = {
     "logistic": "logistic",
@@ -87,10 +87,9 @@ def need_linear(models: object) -> None:
 
 
 def checked_rows(
-    models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike
+    models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Rows as numbers, and targets or codes of labels, one a row and finite."""
-    need_linear(models)
     rows = np.asarray(X, dtype=float)
     targets = np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),):
@@ -103,7 +102,7 @@ def checked_rows(
     return rows, _codes(models, targets)
 
 
-def _codes(models: RashomonSet | ReleasedSet, y: NDArray[Any]) -> FloatArray:
+def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -> FloatArray:
     """Codes 0, 1, … of labels (n_rows,), or targets as they are."""
     if models.task == "regression":
         return y.astype(float)

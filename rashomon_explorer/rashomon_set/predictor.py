@@ -13,6 +13,7 @@ from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import written_as
+from rashomon_explorer.rashomon_set.linear_only import LINEAR_ONLY
 from rashomon_explorer.rashomon_set.links import in_words, likeliest
 from rashomon_explorer.rashomon_set.models import (
     STORABLE,
@@ -65,6 +66,9 @@ class PredictorSet(WrittenTrees, CuratorSet):
     complete : bool, default=False
         Whether every model within ψ is here, as in an enumerated set: then what is measured over
         the models is exact. A choice of them, :meth:`inside` apart, is not complete.
+    independent : bool, default=False
+        Whether they are independent draws from one law, as of ``CountedTrees`` and of
+        ``RashomonTreeClassifier``: then samples have intervals (``enough_draws``).
 
     Examples
     --------
@@ -87,6 +91,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
     guarantee: Guarantee = NOT_PRIVATE
     steps: tuple[str, ...] = ()
     complete: bool = False
+    independent: bool = False
 
     def __post_init__(self) -> None:
         """Freeze the losses and check the lengths."""
@@ -103,8 +108,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
         self.__post_init__()
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in _LINEAR_ONLY:
-            raise AttributeError(f"{name}: {_LINEAR_ONLY[name]}, and this set holds others")
+        if name in LINEAR_ONLY:
+            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set holds others")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -124,8 +129,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     @property
     def sampler(self) -> str:
-        """What the models are, in the place of the sampler that drew others."""
-        return self.models.kind
+        """Name of the sampler whose draws these are like; of models made elsewhere their kind."""
+        return "exact" if self.independent else self.models.kind
 
     @property
     def coef(self) -> FloatArray:
@@ -245,6 +250,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
             "guarantee": self.guarantee.to_dict(),
             "steps": list(self.steps),
             "complete": self.complete,
+            "independent": self.independent,
         }
 
     @classmethod
@@ -267,6 +273,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
             guarantee=Guarantee.from_dict(values["guarantee"]),
             steps=tuple(values["steps"]),
             complete=values.get("complete", False),  # files of older versions do not say
+            independent=values.get("independent", False),
         )
 
     def release(self) -> ReleasedTrees:
@@ -323,21 +330,3 @@ def _stored(part: Any) -> tuple[Arrays, Values]:
         )
     arrays, values = part.to_parts()
     return arrays, values
-
-
-_LINEAR_ONLY = {
-    # Reached when the property of this name refuses.
-    "coef": "only linear models of one shape, not in pipelines, have common coefficients",
-    "plan": "only models that were drawn here have a plan",
-    "beta": "only models that were drawn here have an inverse temperature",
-    "minimum": "only a linear set has a certified minimum",
-    "best": "only a linear set has a certified best model (see best_scores)",
-    "parameter_names": "only a linear set has named parameters",
-    "feature_names": "only a linear set has named features",
-    "link": "only a linear set has a link",
-    "margins": "only a linear set has linear scores",
-    "row_norm": "only a linear set shortens rows",
-    "clipped_share": "only a linear set shortens rows",
-    "acceptance": "only models that were drawn here were accepted or not",
-    "to_arviz": "only models that were drawn here come from chains",
-}

@@ -12,6 +12,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places
 from rashomon_explorer.rashomon_set.files import load, written_as
+from rashomon_explorer.rashomon_set.links import in_words
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
 from rashomon_explorer.rashomon_set.released import CURATOR_ONLY
@@ -51,6 +52,7 @@ class ReleasedTrees(WrittenTrees, Selection):
 
     _curated: ClassVar[bool] = False
     task: ClassVar[str] = "classification"
+    link: ClassVar[str] = "sign"  # labels are all that trees say
 
     models: DecisionTrees
     psi: float
@@ -69,9 +71,19 @@ class ReleasedTrees(WrittenTrees, Selection):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words."""
+        return in_words(self.classes)
+
+    @property
     def n_draws(self) -> int:
         """Number of trees."""
         return len(self.models)
+
+    @property
+    def sampler(self) -> str:
+        """Name of the sampler whose draws these are like: independent, of the planned law."""
+        return "exact"
 
     @property
     def n_classes(self) -> int:

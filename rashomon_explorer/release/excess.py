@@ -17,6 +17,7 @@ from rashomon_explorer.release.query import (
     Over,
     Query,
     Sensitivity,
+    check_linear,
     check_over,
     measured,
     over_names,
@@ -55,22 +56,23 @@ class ExcessQuery(Query):
         super().check(public)
         check_positive(radius=self.radius)
         check_nonnegative(ridge=self.ridge)
-        if public.models.plan.loss not in _LOSSES:
+        check_linear(self, public)
+        if public.linear.plan.loss not in _LOSSES:
             raise ValueError(
                 f"{self.name} knows the losses {_LOSSES}, and the draws are for "
-                f"{public.models.plan.loss!r}: release 'loss_differences' instead"
+                f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
     def moved(self, public: Public) -> float:
         """Most that one record moves a draw's computed excess: osc + gap."""
         # Draws are rounded and may stick out of the ball by a hair; they are public.
-        furthest = float(np.linalg.norm(public.models.coef, axis=1).max())
+        furthest = float(np.linalg.norm(public.linear.coef, axis=1).max())
         ball = self._constants(public, max(self.radius, furthest))
         return ball.osc + self._constants(public, self.radius).gap_tolerance
 
     def excess(self, rows: Rows) -> FloatArray:
         """Excess (n_draws,) of each draw.  Curator: not private."""
-        models = rows.models
+        models = rows.public.linear
         problem = Problem(
             models.rows(rows.X),
             _targets(rows),
@@ -82,7 +84,7 @@ class ExcessQuery(Query):
         return np.asarray(problem.value(models.coef.T) - problem.minimum.value)
 
     def _constants(self, public: Public, radius: float) -> Constants:
-        models = public.models
+        models = public.linear
         return Constants.of(
             models.plan.loss,
             n=public.n_rows,
@@ -226,5 +228,5 @@ def _targets(rows: Rows) -> NDArray[Any]:
     """Labels −1 and 1, or targets on [−1, 1], as the loss knows them."""
     if rows.models.task == "classification":
         return 2 * rows.codes - 1
-    low, high = rows.models.target_bounds
+    low, high = rows.public.linear.target_bounds
     return np.asarray((rows.codes - (low + high) / 2) / ((high - low) / 2))

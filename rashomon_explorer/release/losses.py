@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.reliance.model_reliance import original_loss
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Over,
@@ -78,7 +77,7 @@ class Losses(Query):
 
     def compute(self, rows: Rows) -> FloatArray:
         """Mean losses."""
-        return np.atleast_1d(overall(original_loss(rows.task()), self.over))
+        return np.atleast_1d(overall(rows.mean_losses(), self.over))
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
         """One loss a draw, or one."""
@@ -118,7 +117,7 @@ class LossDifferences(Query):
 
     def compute(self, rows: Rows) -> FloatArray:
         """Differences (n_draws − 1,)."""
-        losses = original_loss(rows.task())
+        losses = rows.mean_losses()
         return np.asarray(losses[1:] - losses[0])
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
@@ -201,7 +200,7 @@ def _zero_one(public: Public) -> tuple[FloatArray, FloatArray]:
 
 
 def _half_square(public: Public) -> tuple[FloatArray, FloatArray]:
-    low, high = public.models.target_bounds
+    low, high = public.linear.target_bounds
     return np.zeros(public.n_draws), ((high - low) / 2 * (1 + public.reach())) ** 2 / 2
 
 
@@ -211,7 +210,7 @@ def _softmax(public: Public) -> tuple[FloatArray, FloatArray]:
     intercepts = np.concatenate([np.zeros_like(intercepts[:, :1]), intercepts], axis=1)
     norms = np.linalg.norm(slopes[:, :, None] - slopes[:, None], axis=-1)
     gaps = np.abs(intercepts[:, :, None] - intercepts[:, None])
-    widest = (public.models.row_norm * norms + gaps).max(axis=(1, 2))
+    widest = (public.linear.row_norm * norms + gaps).max(axis=(1, 2))
     others = math.log(public.models.n_classes - 1)
     return np.logaddexp(0.0, others - widest), np.logaddexp(0.0, others + widest)
 
@@ -232,7 +231,7 @@ def _differences(public: Public) -> FloatArray:
         slope = expit(public.reach())  # the loss's steepest descent within the larger reach
         return np.minimum(plain, np.maximum(slope[1:], slope[0]) * public.apart(0)[1:])
     if public.models.link == "identity":
-        low_end, high_end = public.models.target_bounds
+        low_end, high_end = public.linear.target_bounds
         reach = public.reach()
         steepest = 1 + np.maximum(reach[1:], reach[0])
         unit = ((high_end - low_end) / 2) ** 2

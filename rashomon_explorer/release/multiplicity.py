@@ -100,7 +100,7 @@ class MultiplicityQuery(Query):
         has_baseline = "baseline" in self._options
         check_draws(self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
         if isinstance(self.baseline, tuple):
-            one_model(public.models, self.baseline)
+            one_model(public.linear, self.baseline)
         elif not 0 <= self.baseline < public.n_draws:
             raise ValueError(
                 f"baseline must be a draw from 0 to {public.n_draws - 1}, got {self.baseline}"
@@ -137,7 +137,7 @@ class MultiplicityQuery(Query):
 
     def _reference(self, rows: Rows, of: str) -> Any:
         if isinstance(self.baseline, tuple) and of == "scores":
-            return one_model(rows.models, self.baseline).scores(rows.X)[0]
+            return one_model(rows.public.linear, self.baseline).scores(rows.X)[0]
         return rows.reference(self.baseline)
 
 
@@ -225,7 +225,7 @@ def score_width(public: Public) -> float:
     if models.link == "logistic":
         return math.tanh(public.widest() / 4)
     if models.link == "identity":
-        low, high = models.target_bounds
+        low, high = public.linear.target_bounds
         return public.widest() * (high - low) / 2
     return 1.0
 

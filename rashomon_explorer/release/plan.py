@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.rashomon_set import ReleasedSet
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.rounding import sensitivities_of
-from rashomon_explorer.release.table import Public
+from rashomon_explorer.release.table import Paid, Public
 from rashomon_explorer.validation import check_count
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class ReleasePlan:
 
 
 def plan_release(
-    models: ReleasedSet,
+    models: Paid,
     n_rows: int,
     *,
     queries: Sequence[str | Query],
@@ -75,7 +74,7 @@ def plan_release(
 
     Parameters
     ----------
-    models : ReleasedSet
+    models : ReleasedSet or ReleasedTrees
     n_rows : int
         Number of private rows.
     queries, epsilon, delta, rho, mu, standard_error, weights, categories

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.rashomon_set import ReleasedTrees
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.statistic import Measured, Statistic
 from rashomon_explorer.release.table import Public, Rows
@@ -132,6 +133,12 @@ def check_task(query: Query, public: Public, task: str) -> None:
     """Refuse models of another task."""
     if public.models.task != task:
         raise ValueError(f"{query.name} needs models for {task}, got {public.models.task}")
+
+
+def check_linear(query: Query, public: Public) -> None:
+    """Refuse models without coefficients, such as trees."""
+    if isinstance(public.models, ReleasedTrees):
+        raise ValueError(f"{query.name} needs linear models, got trees: leave it out")
 
 
 def check_draws(query: Query, public: Public, fewest: int) -> None:

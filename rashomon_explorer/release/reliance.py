@@ -9,6 +9,8 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.features import Columns, feature_groups
 from rashomon_explorer.measures.reliance.model_reliance import reliance_table
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance
+from rashomon_explorer.rashomon_set import ReleasedTrees
 from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
@@ -36,9 +38,10 @@ class Reliance(Query):
     4ΛB|w|; w are the coefficients of all columns of the feature, and |w| is their norm. The n − 1
     partners j share the factor 1/(n(n − 1)), so that the sensitivity is
     **4ΛB|w|/n**, although each record is in 2(n − 1) terms. Wrong labels have no Λ; each of the
-    three changes is at most 1, hence 3/n. (A shuffle with a public permutation has the same bounds,
-    by the same three points, and its own randomness on top.) Λ is 1 for log loss (with the spread
-    of w over the classes for |w|), and 1 + the largest switched score for half the squared error.
+    three changes is at most 1, hence 3/n, of trees too. (A shuffle with a public
+    permutation has the same bounds, by the same three points, and its own randomness on top.) Λ is
+    1 for log loss (with the spread of w over the classes for |w|), and 1 + the largest switched
+    score for half the squared error.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ class Reliance(Query):
         check_over(self.over)
         if public.n_rows < 2:
             raise ValueError(f"{self.name} needs at least two rows, got {public.n_rows}")
-        if public.models.outputs > 1 and public.n_rows**2 * public.n_draws > MOST_PAIRS:
+        if public.models.link == "softmax" and public.n_rows**2 * public.n_draws > MOST_PAIRS:
             raise ValueError(
                 f"{self.name} of softmax models goes through all pairs of rows, too many for "
                 f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
@@ -88,7 +91,12 @@ class Reliance(Query):
 
     def compute(self, rows: Rows) -> FloatArray:
         """Rises (n_features,), or (n_draws·n_features,)."""
-        table = reliance_table(rows.task(), _groups(rows.public)).to_numpy()
+        groups = _groups(rows.public)
+        if isinstance(rows.models, ReleasedTrees):
+            codes = rows.codes.astype(np.intp)
+            table = tree_reliance(rows.models.models, rows.X, codes, groups)[0].to_numpy()
+        else:
+            table = reliance_table(rows.task(), groups).to_numpy()
         return overall(table, self.over).ravel()
 
     def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
@@ -107,8 +115,8 @@ class Reliance(Query):
 
 
 def _groups(public: Public) -> dict[str, Columns]:
-    models = public.models
-    return feature_groups(None, models.feature_names[:-1], models.feature_groups)
+    known = None if isinstance(public.models, ReleasedTrees) else public.models.feature_groups
+    return feature_groups(None, public.columns, known)
 
 
 def _norms(public: Public) -> FloatArray:
@@ -119,7 +127,7 @@ def _norms(public: Public) -> FloatArray:
 
 
 def _logistic(public: Public) -> FloatArray:
-    return public.models.row_norm * _norms(public)
+    return public.linear.row_norm * _norms(public)
 
 
 def _zero_one(public: Public) -> FloatArray:
@@ -136,15 +144,15 @@ def _softmax(public: Public) -> FloatArray:
         * np.linalg.norm(apart[..., columns], axis=-1).max(axis=(1, 2))
         for columns in _groups(public).values()
     ]
-    return np.asarray(public.models.row_norm * np.stack(widths, axis=1))
+    return np.asarray(public.linear.row_norm * np.stack(widths, axis=1))
 
 
 def _half_square(public: Public) -> FloatArray:
     slopes, intercepts = public.split[0][:, 0], np.abs(public.split[1][:, 0])
-    B, own = public.models.row_norm, _norms(public)
+    B, own = public.linear.row_norm, _norms(public)
     others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - own**2, 0.0))
     steepest = 1 + intercepts[:, None] + B * (others + own)
-    low, high = public.models.target_bounds
+    low, high = public.linear.target_bounds
     return np.asarray(((high - low) / 2) ** 2 * steepest * B * own)
 
 

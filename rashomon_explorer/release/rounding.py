@@ -38,5 +38,5 @@ def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitiv
 
 def _largest_term(public: Public) -> float:
     """Bound of a loss or a score of one row; at least 1, for probabilities."""
-    ends = public.models.target_bounds if public.models.task == "regression" else (1.0,)
+    ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
     return max(1.0, *map(math.fabs, ends), float(loss_ranges(public)[1].max()))

@@ -14,13 +14,15 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
+from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.progress import progress
 from rashomon_explorer.randomness import generator, noise_assumptions
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
@@ -28,14 +30,14 @@ from rashomon_explorer.release.query import Query
 from rashomon_explorer.release.released import Answer, Released
 from rashomon_explorer.release.rounding import sensitivities_of
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
-from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.release.table import Paid, Public, Rows
 from rashomon_explorer.shapes import public_shape
 
 _USUAL_DELTA = 1e-6
 
 
 def release(
-    models: RashomonSet | ReleasedSet,
+    models: RashomonSet | PredictorSet | Paid,
     X: ArrayLike,
     y: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -63,8 +65,8 @@ def release(
 
     Parameters
     ----------
-    models : ReleasedSet or RashomonSet
-        Draws with a guarantee. It is not charged again.
+    models : ReleasedSet, RashomonSet, ReleasedTrees or PredictorSet
+        Draws with a guarantee, linear or trees. It is not charged again.
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted. Their number is public.
     y : array-like of shape (n_rows,), optional
@@ -104,7 +106,7 @@ def release(
     CuratorOnlyError
         If the models carry no guarantee, or the rows were made with what was learnt from them.
     TypeError
-        If ``models`` is not a set of linear draws.
+        If ``models`` is neither a set of linear draws nor of drawn trees.
     ValueError
         If a query is refused or does not suit the models, or a budget is out of range; nothing
         was read. Without a ledger also if a row holds NaN or an unknown label.
@@ -134,8 +136,8 @@ def release(
     (1.0, True)
     """
     public = _public(models, X, y, groups, categories, charged=ledger is not None)
-    if public.models.as_drawn:
-        warn_if_weak(public.models.plan, "what is released here, of these draws,")
+    if (plan := _plan_of(public.models)) is not None:
+        warn_if_weak(plan, "what is released here, of these draws,")
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
@@ -167,7 +169,7 @@ def release(
         public.n_rows,
         public.n_draws,
         _said_at(budget, book),
-        doubt=weakness(public.models.plan) if public.models.as_drawn else "",
+        doubt="" if plan is None else weakness(plan),
     )
 
 
@@ -239,7 +241,9 @@ def _public(
     """Everything that may be known before the charge has started: shapes, and no value."""
     released = _paid(models)
     _refuse_leaky(leak_of(X, y, groups))
-    n_features = len(released.feature_names) - 1
+    declared = tuple(categories)
+    public = Public(released, 0, y is not None, groups is not None, declared)
+    n_features = len(public.columns)
     shape = _shape("X", X, 2, charged)
     if len(shape) != 2 or shape[1] != n_features or not shape[0]:
         raise ValueError(f"X must have shape (n_rows, {n_features}), got {shape}")
@@ -247,13 +251,12 @@ def _public(
         known = shape[:1] if column is None else _shape(name, column, 1, charged)
         if known != shape[:1]:
             raise ValueError(f"{name} must hold one entry for each of {shape[0]} rows, got {known}")
-    declared = tuple(categories)
     if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
         raise ValueError(
             "groups and categories go together: declare every group once, categories=('a', 'b'); "
             "which groups occur is not read off the rows"
         )
-    return Public(released, shape[0], y is not None, groups is not None, declared)
+    return replace(public, n_rows=shape[0])
 
 
 def _refuse_leaky(leak: str) -> None:
@@ -261,13 +264,18 @@ def _refuse_leaky(leak: str) -> None:
         raise CuratorOnlyError(f"aggregates of these rows cannot be released: {leak}")
 
 
-def _paid(models: object) -> ReleasedSet:
-    if isinstance(models, RashomonSet):
+def _plan_of(models: Paid) -> Plan | None:
+    """Plan of linear draws that are as they were drawn; a choice of them has another law."""
+    return models.plan if isinstance(models, ReleasedSet) and models.as_drawn else None
+
+
+def _paid(models: object) -> Paid:
+    if isinstance(models, RashomonSet) or trees_of(models) is not None:
         with said_elsewhere():  # below, of the aggregates
-            models = models.release()
-    if not isinstance(models, ReleasedSet):
+            models = getattr(models, "release", lambda: models)()
+    if not isinstance(models, Paid):
         raise TypeError(
-            f"release needs private draws, a ReleasedSet or RashomonSet, got "
+            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, got "
             f"{type(models).__name__}: others show the rows themselves"
         )
     if not models.guarantee.holds:

@@ -9,17 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import LinearTask, checked_rows
-from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.measures.reliance.model_reliance import original_loss
+from rashomon_explorer.rashomon_set import ReleasedSet, ReleasedTrees
 
 Codes = NDArray[np.intp]
 Baseline = int | tuple[float, ...]
+Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True, eq=False)
 class Public:
     """All that sensitivities may depend on."""
 
-    models: ReleasedSet  # draws that are paid for, hence public
+    models: Paid  # draws that are paid for, hence public
     n_rows: int  # number of private rows; public under replace-one adjacency
     # has_targets, has_groups: whether targets and groups are given
     has_targets: bool = False
@@ -31,10 +33,24 @@ class Public:
         """Number of models."""
         return self.models.n_draws
 
+    @property
+    def linear(self) -> ReleasedSet:
+        """The draws, where they have coefficients."""
+        if isinstance(self.models, ReleasedTrees):
+            raise ValueError("trees have no coefficients: leave out queries that are about them")
+        return self.models
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the features."""
+        if isinstance(self.models, ReleasedTrees):
+            return self.models.models.feature_names
+        return tuple(self.models.feature_names[:-1])
+
     @cached_property
     def split(self) -> tuple[FloatArray, FloatArray]:
         """Slopes (n_draws, outputs, n_features) and intercepts (n_draws, outputs)."""
-        models = self.models
+        models = self.linear
         each = models.coef.reshape(models.n_draws, models.outputs, -1)
         return each[..., :-1], each[..., -1]
 
@@ -42,7 +58,7 @@ class Public:
         """Largest |x·w + b| (n_draws,) over rows of the allowed norm, for models of one score."""
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0], axis=1)
-        return np.asarray(self.models.row_norm * norms + np.abs(intercepts[:, 0]))
+        return np.asarray(self.linear.row_norm * norms + np.abs(intercepts[:, 0]))
 
     def apart(self, other: int) -> FloatArray:
         """Largest difference (n_draws,) of a linear score from that of another model.
@@ -52,7 +68,7 @@ class Public:
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0] - slopes[other, 0], axis=1)
         gaps = np.abs(intercepts[:, 0] - intercepts[other, 0])
-        return np.asarray(self.models.row_norm * norms + gaps)
+        return np.asarray(self.linear.row_norm * norms + gaps)
 
     def widest(self) -> float:
         """Largest difference of linear scores between any two models."""
@@ -82,7 +98,7 @@ class Rows:
         if targets is not None:
             checked_rows(public.models, rows, targets)
             if public.models.task == "regression":
-                targets = np.clip(targets.astype(float), *public.models.target_bounds)
+                targets = np.clip(targets.astype(float), *public.linear.target_bounds)
         codes = None if groups is None else _codes(groups, public.categories)
         return cls(public, rows, targets, codes)
 
@@ -90,13 +106,14 @@ class Rows:
     def nobodys(cls, public: Public) -> "Rows":
         """As many rows of zeros, of one class and no group, made of public numbers alone."""
         models, n = public.models, public.n_rows
-        target = models.target_bounds[0] if models.task == "regression" else [*models.classes, 0][0]
+        regression = models.task == "regression"
+        target = public.linear.target_bounds[0] if regression else [*models.classes, 0][0]
         targets = np.full(n, target) if public.has_targets else None
         codes = np.full(n, -1, dtype=np.intp) if public.has_groups else None
-        return cls(public, np.zeros((n, len(models.feature_names) - 1)), targets, codes)
+        return cls(public, np.zeros((n, len(public.columns))), targets, codes)
 
     @property
-    def models(self) -> ReleasedSet:
+    def models(self) -> Paid:
         """Draws."""
         return self.public.models
 
@@ -117,12 +134,18 @@ class Rows:
 
     def task(self, loss: str | None = None) -> LinearTask:
         """Rows and targets in the units of a loss."""
-        return LinearTask.of(self.models, self.X, self._targets, loss)
+        return LinearTask.of(self.public.linear, self.X, self._targets, loss)
+
+    def mean_losses(self) -> FloatArray:
+        """Mean loss (n_draws,) of every model; of trees the share of wrong labels."""
+        if isinstance(self.models, ReleasedTrees):
+            return np.asarray((self.labels != self.codes).mean(axis=1))
+        return original_loss(self.task())
 
     def reference(self, baseline: Baseline) -> int | NDArray[Any]:
         """Labels (n_rows,) of a public model, or the place of a draw."""
         if isinstance(baseline, tuple):
-            return one_model(self.models, baseline).labels(self.X)[0]
+            return one_model(self.public.linear, baseline).labels(self.X)[0]
         return baseline
 
     @property

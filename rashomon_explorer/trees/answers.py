@@ -14,11 +14,11 @@ from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
 from rashomon_explorer.trees.best import avoiding, best_tree
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
-from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.law import losses_of
-from rashomon_explorer.trees.least import NEVER, allowances, leaf_errors, least_errors, pairs
+from rashomon_explorer.trees.least import NEVER, allowances, leaf_errors, least_errors
 from rashomon_explorer.trees.rows import as_masks
 from rashomon_explorer.trees.saying import Saying
+from rashomon_explorer.trees.using import Using
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
@@ -42,7 +42,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     >>> least_losses(counted).round(3).tolist()
     [[0.333, 0.0], [0.0, 0.333], [0.0, 0.667]]
     """
-    _need_all(counted)
+    need_all(counted)
     room = _Room.of(counted)
     size, labels = counted.rows.counts.shape
     found = np.full((size, labels), np.inf)
@@ -102,7 +102,7 @@ def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
             f"row must be below {counted.n} and label below {len(counted.classes)}, got {row} and "
             f"{label}"
         )
-    _need_all(counted)
+    need_all(counted)
     combination = counted.rows.patterns[counted.rows.place[row]].tolist()
     parts = (counted.levels, counted.trees, counted.least_errors)
     saying = Saying(*parts, combination, label)
@@ -135,6 +135,35 @@ reference=1.0)
     return best_tree(levels, trees, least, leaves, without=feature)
 
 
+def best_using(counted: CountedTrees, feature: int) -> Node:
+    """Return a tree of least loss that asks for a feature.  Curator: not private.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    feature : int
+        Column.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or no tree of the class asks for it.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> best_using(counted, 0)
+    Split(feature=0, if_true=Leaf(prediction=1), if_false=Leaf(prediction=0), relation='==', \
+reference=1.0)
+    """
+    _checked(counted, feature)
+    using = Using(counted.levels, counted.trees, counted.least_errors, feature)
+    losses = np.where(using.whole < NEVER, _losses(counted, using.whole), np.inf)
+    if not np.isfinite(losses).any():
+        raise DataError(f"no tree of the class asks for column {feature}: allow more leaves")
+    return using.tree(1 + int(np.argmin(losses)))
+
+
 def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFrame:
     """Say what each feature is to the set, exactly.  Curator: not private.
 
@@ -159,15 +188,15 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
     x0      0.333         0.000        0.333
     x1      0.000         0.333        0.333
     """
-    room = _Room.of(counted)
     rows = []
     whole = None if psi is None else counted.size(psi)
     for feature in range(counted.trees.n_features):
         levels, trees = avoiding(counted.levels, counted.trees, feature)
         least = least_errors(levels, trees)
+        using = Using(counted.levels, counted.trees, counted.least_errors, feature)
         without = float(_losses(counted, least.whole).min())
         found = {
-            "psi_using": _above(_least_using(counted, room, feature), counted),
+            "psi_using": _above(_losses_of_some(counted, using.whole), counted),
             "psi_avoiding": _above(without, counted),
         }
         if psi is not None and whole is not None:
@@ -247,43 +276,8 @@ def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -
                 return
 
 
-def _least_using(counted: CountedTrees, room: _Room, feature: int) -> float:
-    """Least loss of a tree that asks for a feature somewhere."""
-    least = [np.vstack([one, np.full(one.shape[1], NEVER)]) for one in counted.least_errors.levels]
-    best = np.inf
-    for asked, level in enumerate(counted.levels):
-        most = room.given[asked].shape[1]
-        below = least[asked + 1] if asked + 1 < len(least) else None
-        for leaves in range(2, most + 1):
-            errors = _asking_here(level, feature, leaves, below, counted.least_errors.levels[asked])
-            best = min(best, float((errors + room.cost(asked, leaves)).min()))
-    return best / counted.n
-
-
-def _asking_here(
-    level: Level, feature: int, leaves: int, below: NDArray[np.int64] | None, own: NDArray[np.int64]
-) -> FloatArray:
-    """Least errors (N,) below each set of a subtree whose first question is the feature."""
-    cut, idle = level.cuts[:, feature], ~level.cuts[:, feature] & (level.spare > 0)
-    if leaves == 2:
-        yes, no = leaf_errors(level)
-        labels = range(yes.shape[2])
-        both = np.minimum.reduce(
-            [yes[:, feature, a] + no[:, feature, b] for a in labels for b in labels if a != b]
-        )
-        beside = own[:, 0]
-    elif below is None:
-        return np.full(len(cut), np.inf)
-    else:
-        shared = pairs(leaves, below.shape[1])
-        to_yes, to_no = level.yes[:, feature], level.no[:, feature]
-        both = np.minimum.reduce([below[to_yes, a - 1] + below[to_no, b - 1] for a, b in shared])
-        beside = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])
-    errors = np.where(cut, both, np.where(idle, beside, NEVER))
-    return np.where(errors < NEVER, errors.astype(float), np.inf)
-
-
-def _need_all(counted: CountedTrees) -> None:
+def need_all(counted: CountedTrees) -> None:
+    """Refuse a class whose leaves say what most of their rows do."""
     if counted.convention != "all":
         raise DataError("leaves by majority do not say every label: count with convention='all'")
 
@@ -292,6 +286,11 @@ def _losses(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
     leaves = range(1, len(whole) + 1)
     each = [losses_of(counted.n, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
     return np.array(each)
+
+
+def _losses_of_some(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
+    """Least loss over leaves of which there is a tree, ∞ without any."""
+    return float(np.where(whole < NEVER, _losses(counted, whole), np.inf).min())
 
 
 def _above(loss: float, counted: CountedTrees) -> float:

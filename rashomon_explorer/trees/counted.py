@@ -223,7 +223,7 @@ class CountedTrees(Shown):
         cells = uniform(self.histogram(psi)).draw(n_draws, rng)
         drawn = [walker.draw(*cell) for cell in cells if cell is not None]
         losses = [self.loss(*cell) for cell in cells if cell is not None]
-        return self.as_set(drawn, np.array(losses), psi)
+        return self.as_set(drawn, np.array(losses), psi, independent=True)
 
     def errors(self, tree: Node) -> int:
         """Count the rows that a tree labels wrongly."""
@@ -235,7 +235,9 @@ class CountedTrees(Shown):
         """Loss of a tree by its leaves and errors."""
         return float(losses_of(self.n, self.leaf_penalty, leaves, np.array([errors]))[0])
 
-    def as_set(self, trees: Sequence[Node], losses: FloatArray, psi: float) -> PredictorSet:
+    def as_set(
+        self, trees: Sequence[Node], losses: FloatArray, psi: float, *, independent: bool = False
+    ) -> PredictorSet:
         """Gather trees of the class, of known losses, beside the best one."""
         kind = (len(self.classes), self.feature_names)
         return PredictorSet(
@@ -248,6 +250,7 @@ class CountedTrees(Shown):
             classes=self.classes,
             names=tuple(f"tree {place}" for place in range(len(trees))),
             loss="objective" if self.leaf_penalty else "zero_one",
+            independent=independent,
         )
 
     def _title(self) -> str:

@@ -9,6 +9,7 @@ from rashomon_explorer.trees import (
     CountedTrees,
     best_avoiding,
     best_saying,
+    best_using,
     feature_table,
     flip_psi,
     least_losses,
@@ -90,6 +91,13 @@ class TestBruteForce:
             )
             assert row["share_using"] == pytest.approx((inside & using).sum() / inside.sum())
             tree = best_avoiding(counted, feature)
+            if using.any():
+                witness = best_using(counted, feature)
+                assert feature in asks(witness)
+                assert every[witness] == pytest.approx(least(losses, using), abs=1e-12)
+            else:
+                with pytest.raises(DataError, match="no tree of the class asks"):
+                    best_using(counted, feature)
             assert feature not in asks(tree)
             assert every[tree] == pytest.approx(least(losses, without), abs=1e-12)
 

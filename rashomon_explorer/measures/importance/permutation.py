@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.evaluation import checked_rows
+from rashomon_explorer.measures.evaluation import checked_rows, need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -66,6 +66,7 @@ def permutation_importance(
     (3, 1)
     """
     check_count(n_repeats=n_repeats)
+    need_linear(models)
     rows, targets = checked_rows(models, X, y)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     rng = check_random_state(random_state)

@@ -2,6 +2,7 @@
 
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
 from rashomon_explorer.measures.reliance.model_reliance import model_reliance
+from rashomon_explorer.measures.reliance.over_draws import reliance_over_draws
 from rashomon_explorer.measures.reliance.switching import DividedLoss, divided_loss, switching_loss
 
 __all__ = [
@@ -9,5 +10,6 @@ __all__ = [
     "divided_loss",
     "model_class_reliance",
     "model_reliance",
+    "reliance_over_draws",
     "switching_loss",
 ]

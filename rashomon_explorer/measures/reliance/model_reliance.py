@@ -14,7 +14,14 @@ from rashomon_explorer.measures.features import Columns, Features, feature_group
 from rashomon_explorer.measures.reliance.asked import asked_task
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.quadratic import SquareMoments
+from rashomon_explorer.measures.reliance.tree_reliance import (
+    column_names,
+    tree_reliance,
+    trees_of,
+)
 from rashomon_explorer.progress import progress
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.fitted import class_codes
 
 Form = Literal["difference", "ratio"]
 
@@ -49,7 +56,8 @@ def model_reliance(
     Parameters
     ----------
     models_or_problem : set, problem or fitted estimator
-        A ``RashomonSet``, a ``ReleasedSet`` or a fitted Rashomon estimator: all its draws. A
+        A ``RashomonSet``, a ``ReleasedSet``, a set of trees or a fitted Rashomon estimator: all
+        its draws. A
         ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
         :func:`penalised_problem` takes: its best model, in a table of one row.
     X : array-like of shape (n_rows, n_features), optional
@@ -85,9 +93,34 @@ def model_reliance(
     >>> bool((table["x0"] > table["x1"]).all())
     True
     """
+    if (trees := trees_of(models_or_problem)) is not None:
+        return _of_trees(trees, models_or_problem, X, y, features, form, loss)
     task, names, own_groups = asked_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
+
+
+def _of_trees(
+    trees: DecisionTrees,
+    models: Any,
+    X: ArrayLike | None,
+    y: ArrayLike | None,
+    features: Features,
+    form: str,
+    loss: str | None,
+) -> pd.DataFrame:
+    """Share of wrong labels is what trees have for a loss."""
+    if loss not in (None, "zero_one"):
+        raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
+    if X is None or y is None:
+        raise ValueError("X and y must be given: sets hold no rows")
+    classes = getattr(models, "rashomon_set_", models).classes
+    rows = trees.rows(X)
+    codes = class_codes(np.asarray(y), tuple(classes), "y")
+    if codes.shape != (len(rows),):
+        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {codes.shape}")
+    groups = feature_groups(features, column_names(trees, rows))
+    return in_form(form, *tree_reliance(trees, rows, codes, groups))
 
 
 def reliance_table(

@@ -113,7 +113,7 @@ class DecisionTrees:
 
     def labels(self, X: Any = None) -> NDArray[np.int_]:
         """Predicted classes 0, 1, … of all trees, shape (n_trees, n_rows); as :meth:`scores`."""
-        rows = self._rows(X)
+        rows = self.rows(X)
         codes = np.zeros((len(self), len(rows)), dtype=int)
         for place, tree in enumerate(self.trees):
             _fill(codes[place], tree, rows, np.arange(len(rows)))
@@ -162,7 +162,8 @@ class DecisionTrees:
                     f"tree {place} asks for column {node.feature} of {len(self.feature_names)}"
                 )
 
-    def _rows(self, X: Any) -> FloatArray:
+    def rows(self, X: Any) -> FloatArray:
+        """Rows as numbers, in the trees' columns; refuses what :meth:`scores` refuses."""
         if X is None:
             raise ValueError("decision trees need rows: call scores(X)")
         if self.feature_names and hasattr(X, "columns"):

@@ -49,6 +49,22 @@ def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     return "\n".join([*lines, "}"])
 
 
+def as_question(
+    column: int, names: Sequence[str], relation: str = "==", reference: float = 1.0
+) -> str:
+    """Write a question for people.
+
+    Examples
+    --------
+    >>> as_question(0, ["age"], ">", 30.0), as_question(1, ["age"])
+    ('age > 30', 'column 1')
+    """
+    name = str(names[column]) if column < len(names) else f"column {column}"
+    if relation == "==" and reference == 1.0:
+        return name
+    return f"{name} {_WORDS[relation]} {reference:g}"
+
+
 def as_nested(tree: Node) -> dict[str, Any]:
     """Write a tree as TreeFARMS does, which ``from_treefarms`` reads.
 
@@ -178,10 +194,7 @@ def _lines(
 def _said(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     if isinstance(node, Leaf):
         return str(classes[node.prediction])
-    name = names[node.feature] if node.feature < len(names) else f"column {node.feature}"
-    if node.asks_for_truth:
-        return str(name)
-    return f"{name} {_WORDS[node.relation]} {node.reference:g}"
+    return as_question(node.feature, names, node.relation, node.reference)
 
 
 def _quoted(text: str) -> str:

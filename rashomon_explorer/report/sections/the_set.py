@@ -81,6 +81,8 @@ def _interval(models: AnySet) -> str:
 def _made_by(models: AnySet) -> str:
     if isinstance(models, RashomonSet):
         return f"drawn by the sampler “{models.sampler}”"
+    if models.independent:
+        return f"independent draws: {models.models.kind}"
     return f"made elsewhere: {models.sampler}"
 
 

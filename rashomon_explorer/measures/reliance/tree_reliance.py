@@ -1,0 +1,118 @@
+"""Reliance of decision trees, over all pairs of rows at once: by what a tree asks, not by rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.rashomon_set.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.rashomon_set.models.trees import RELATIONS, Node
+
+Answers = dict[tuple[int, str, float], Mask]
+"""What is answered to questions, for each row or for all alike."""
+
+
+def trees_of(models: Any) -> DecisionTrees | None:
+    """Trees that a set, or an estimator's set, holds; None of any other."""
+    held = getattr(getattr(models, "rashomon_set_", models), "models", None)
+    return held if isinstance(held, DecisionTrees) else None
+
+
+def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:
+    """Names of the trees' columns, x0, x1, … where they have none."""
+    return trees.feature_names or tuple(f"x{j}" for j in range(rows.shape[1]))
+
+
+def tree_reliance(
+    trees: DecisionTrees,
+    rows: FloatArray,
+    codes: NDArray[np.int_],
+    groups: Mapping[str, Columns],
+) -> tuple[pd.DataFrame, FloatArray]:
+    """Rise of the share of errors (K, groups) when columns are switched, and that share (K,).
+
+    Row i with the columns of row j answers a tree's questions about them as j does. Rows j that
+    answer alike make one prediction for i, so that all pairs are the sum over 2^q answers at most,
+    of q questions about the columns: no pair is gone through.
+
+    >>> trees = DecisionTrees((Split(0, Leaf(1), Leaf(0)),), 2)
+    >>> rows, codes = np.array([[0.0], [1.0], [1.0]]), np.array([0, 1, 1])
+    >>> rise, share = tree_reliance(trees, rows, codes, {"x0": np.array([0])})
+    >>> rise["x0"].round(3).tolist(), share.tolist()
+    ([0.667], [0.0])
+    """
+    n = len(codes)
+    if n < 2:
+        raise ValueError(f"switching needs at least two rows, got {n}")
+    different, place = np.unique(rows, axis=0, return_inverse=True)
+    flat = np.bincount(place.reshape(-1) * trees.n_classes + codes)
+    held = np.zeros(len(different) * trees.n_classes)
+    held[: len(flat)] = flat
+    table = _Table(different, held.reshape(len(different), -1))
+    before, rises = [], []
+    for tree in trees.trees:
+        wrong = table.errors(tree, {})
+        before.append(wrong / n)
+        rises.append([_switched(tree, table, c, wrong) - wrong / n for c in groups.values()])
+    frame = pd.DataFrame(rises, columns=list(groups)).rename_axis(index="model", columns="feature")
+    return frame, np.array(before)
+
+
+def _switched(tree: Node, table: "_Table", columns: Sequence[int] | Columns, own: float) -> float:
+    """Mean loss over all pairs of different rows; a row with its own columns is left out."""
+    moved = set(np.asarray(columns).tolist())
+    asked = sorted({_key(split) for split in _splits(tree) if split.feature in moved})
+    n = table.n
+    if not asked:
+        return own / n
+    given = np.column_stack([table.answer(question) for question in asked])
+    patterns, place = np.unique(given, axis=0, return_inverse=True)
+    many = np.bincount(place.reshape(-1), table.weights)
+    total = sum(
+        count * table.errors(tree, dict(zip(asked, pattern, strict=True)))
+        for count, pattern in zip(many, patterns, strict=True)
+    )
+    return float((total - own) / (n * (n - 1)))
+
+
+class _Table:
+    """Different rows, with how many there are of each class."""
+
+    def __init__(self, rows: FloatArray, held: FloatArray) -> None:
+        self.rows, self.held = rows, held
+        self.weights = held.sum(axis=1)
+        self.n = float(self.weights.sum())
+
+    def answer(self, question: tuple[int, str, float]) -> Mask:
+        column, relation, reference = question
+        return RELATIONS[relation](self.rows[:, column], reference)
+
+    def errors(self, tree: Node, fixed: Mapping[tuple[int, str, float], Any]) -> float:
+        """Rows that a tree labels wrongly where some questions have one answer for all."""
+        return self._below(tree, fixed, np.arange(len(self.rows)))
+
+    def _below(self, node: Node, fixed: Mapping[Any, Any], places: NDArray[np.intp]) -> float:
+        if isinstance(node, Leaf):
+            return float(self.weights[places].sum() - self.held[places, node.prediction].sum())
+        key = _key(node)
+        if key in fixed:
+            return self._below(node.if_true if fixed[key] else node.if_false, fixed, places)
+        yes = RELATIONS[node.relation](self.rows[places, node.feature], node.reference)
+        return self._below(node.if_true, fixed, places[yes]) + self._below(
+            node.if_false, fixed, places[~yes]
+        )
+
+
+def _key(split: Split) -> tuple[int, str, float]:
+    return split.feature, split.relation, float(split.reference)
+
+
+def _splits(tree: Node) -> Iterator[Split]:
+    if isinstance(tree, Split):
+        yield tree
+        yield from _splits(tree.if_true)
+        yield from _splits(tree.if_false)

@@ -1,0 +1,209 @@
+"""The best tree whose rates of one label differ little between groups.  Curator: not private."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rashomon_set.models.trees import DecisionTrees, Leaf, Node
+from rashomon_explorer.trees.answers import need_all
+from rashomon_explorer.trees.counted import CountedTrees
+from rashomon_explorer.trees.fronts import Fronts, TooManyError
+from rashomon_explorer.trees.law import losses_of
+from rashomon_explorer.validation import check_count, check_nonnegative
+
+_FIRST = 0.0025  # ψ that is looked at first; then twice as much each time
+_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class ParityAnswer:
+    """A tree that meets a bound on the gap between groups.
+
+    Parameters
+    ----------
+    tree : Split or Leaf
+    loss, gap : float
+        Of the tree: its loss, and the largest less the least rate of the label over groups.
+    exact : bool
+        Whether no tree of the class that meets the bound has a smaller loss.
+    at_least : float
+        No tree that meets the bound has a smaller loss than this.
+    """
+
+    tree: Node
+    loss: float
+    gap: float
+    exact: bool
+    at_least: float
+
+
+def best_with_parity(
+    counted: CountedTrees,
+    groups: ArrayLike,
+    bound: float,
+    *,
+    label: int = 1,
+    most: int = 3_000_000,
+    random_state: int | None = None,
+) -> ParityAnswer:
+    """Find the best tree whose rates of a label differ by at most ``bound`` between groups.
+
+    Exact where the work fits: for every set of rows, all counts of the label by group that some
+    subtree has, with its least errors, within a ψ that grows until a tree is found. Where these
+    are more than ``most``, the best of the constants and of 2,000 uniform draws is given, marked as
+    not exact, with the loss below which no tree meets the bound.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    groups : array-like of shape (n,)
+        Group of each row, such as a sensitive column.
+    bound : float
+        Largest gap allowed, at least 0; every tree meets 1.
+    label : int, default=1
+        Place of the class whose rates are compared.
+    most : int, default=3,000,000
+        Numbers to be kept at once before exactness is given up.
+    random_state : int, optional
+        Seed of the draws.
+
+    Returns
+    -------
+    ParityAnswer
+        With ``exact`` saying whether the tree is the best of all.
+
+    Raises
+    ------
+    DataError
+        If there is no such class, groups are not one a row, or there is one group only.
+
+    Examples
+    --------
+    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], [1, 1, 0, 0]
+    >>> counted = CountedTrees(X, y, max_leaves=2)
+    >>> found = best_with_parity(counted, groups=[0, 0, 1, 1], bound=0.0)
+    >>> found.loss, found.gap, found.exact
+    (0.5, 0.0, True)
+    """
+    need_all(counted)
+    check_nonnegative(bound=bound)
+    check_count(most=most)
+    if not 0 <= label < len(counted.classes):
+        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
+    rates = _Rates.of(counted, groups)
+    psi, known = 0.0, counted.least
+    while True:
+        try:
+            found = _within(counted, rates, bound, label, psi, most)
+        except TooManyError:
+            return _among_draws(counted, rates, bound, label, psi, known, random_state)
+        if found is not None:
+            return found
+        known = counted.least + psi
+        psi = max(_FIRST, 2 * psi)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """Rows of each group, and numbers in which counts by group are written as digits."""
+
+    held: IntArray  # (U, G): rows of each combination and group
+
+    @classmethod
+    def of(cls, counted: CountedTrees, groups: ArrayLike) -> "_Rates":
+        given = np.asarray(groups)
+        if given.shape != (counted.n,):
+            raise DataError(f"groups must hold one of each of {counted.n} rows: {given.shape}")
+        names, codes = np.unique(given, return_inverse=True)
+        if len(names) < 2:
+            raise DataError(f"all rows are of the group {names[0]!r}: there is nothing to compare")
+        size = len(counted.rows.patterns)
+        flat = np.bincount(counted.rows.place * len(names) + codes, minlength=size * len(names))
+        held = flat.reshape(size, len(names))
+        rates = cls(held)
+        if rates.units[-1] * (int(held.sum(axis=0)[-1]) + 1) >= 2**62:
+            raise DataError(f"{len(names)} groups are too many to be compared at once: take fewer")
+        return rates
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Rows of each group."""
+        return np.asarray(self.held.sum(axis=0))
+
+    @cached_property
+    def units(self) -> list[int]:
+        """What one row of each group adds to the written count."""
+        units = [1]
+        for size in self.sizes.tolist()[:-1]:
+            units.append(units[-1] * (size + 1))
+        return units
+
+    def gaps(self, keys: NDArray[np.int64]) -> FloatArray:
+        """Largest less least rate, of written counts."""
+        rates = [
+            keys // unit % (size + 1) / size
+            for unit, size in zip(self.units, self.sizes.tolist(), strict=True)
+        ]
+        return np.asarray(np.max(rates, axis=0) - np.min(rates, axis=0))
+
+
+def _within(
+    counted: CountedTrees, rates: _Rates, bound: float, label: int, psi: float, most: int
+) -> ParityAnswer | None:
+    """Best tree within ψ that meets the bound."""
+    weights = rates.held @ np.array(rates.units, dtype=np.int64)
+    fronts = Fronts(counted, weights, label, psi, most)
+    best: tuple[float, int, int, int, float] | None = None
+    for leaves in range(1, counted.trees.most_leaves + 1):
+        keys, errors = fronts.whole(leaves)
+        gaps = rates.gaps(keys)
+        meets = np.flatnonzero(gaps <= bound + 1e-12)
+        if len(meets):
+            at = int(meets[np.argmin(errors[meets])])
+            loss = counted.loss(leaves, int(errors[at]))
+            one = (loss, leaves, int(keys[at]), int(errors[at]), float(gaps[at]))
+            best = one if best is None else min(best, one)
+    if best is None or best[0] > counted.least + psi:
+        return None
+    loss, leaves, key, wrong, gap = best
+    return ParityAnswer(fronts.tree(leaves, key, wrong), loss, gap, True, loss)
+
+
+def _among_draws(
+    counted: CountedTrees,
+    rates: _Rates,
+    bound: float,
+    label: int,
+    psi: float,
+    known: float,
+    random_state: int | None,
+) -> ParityAnswer:
+    """Best of the constants and of uniform draws within ψ."""
+    drawn = counted.draw(_DRAWS, psi, random_state=random_state)
+    held = drawn.models
+    assert isinstance(held, DecisionTrees)
+    trees = [*(Leaf(k) for k in range(len(counted.classes))), *held.trees]
+    found = [
+        ParityAnswer(tree, loss, gap, False, known)
+        for tree, loss, gap in _measured(counted, rates, label, trees)
+        if gap <= bound + 1e-12
+    ]
+    return min(found, key=lambda one: one.loss)
+
+
+def _measured(
+    counted: CountedTrees, rates: _Rates, label: int, trees: list[Node]
+) -> Iterator[tuple[Node, float, float]]:
+    held = DecisionTrees(tuple(trees), len(counted.classes))
+    says = held.labels(counted.rows.patterns)
+    rows = np.arange(says.shape[1])
+    for tree, labels, leaves in zip(trees, says, held.complexity(0.0).tolist(), strict=True):
+        errors = counted.n - int(counted.rows.counts[rows, labels].sum())
+        shares = rates.held[labels == label].sum(axis=0) / rates.sizes
+        loss = float(losses_of(counted.n, counted.leaf_penalty, leaves, np.array([errors]))[0])
+        yield tree, loss, float(shares.max() - shares.min())

@@ -1,0 +1,84 @@
+"""The best tree under a bound on gaps, and shares by draws, against every tree written out."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.trees import CountedTrees, best_with_parity, label_shares
+from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
+
+CLASSES = [
+    (2, 4, None, 2, False),
+    (3, 4, None, 2, True),
+    (3, 5, 2, 2, False),
+    (3, 3, None, 3, False),
+    (1, 3, None, 2, False),
+]
+
+
+def made(shape, seed, penalty=0.02):
+    m, leaves, depth, labels, idle = shape
+    X, y = some_rows(seed, m=m, n_labels=labels, idle=idle and m > 1)
+    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": penalty}
+    counted = CountedTrees(X, y, classes=range(labels), **settings)
+    trees = whole_class(m, leaves, depth, labels)
+    losses = np.array([errors_of(t, X, y) / len(y) + penalty * leaves_of(t) for t in trees])
+    said = np.array([[says(tree, row) for row in X] for tree in trees])
+    return counted, X, y, trees, losses, said
+
+
+@pytest.mark.parametrize("shape", CLASSES, ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("many", [2, 3])
+def test_the_best_tree_under_a_bound(shape, seed, many):
+    counted, _, y, trees, losses, said = made(shape, seed)
+    groups = np.random.default_rng(seed).integers(0, many, size=len(y))
+    rates = np.array([(said[:, groups == g] == 1).mean(axis=1) for g in range(many)])
+    gaps = rates.max(axis=0) - rates.min(axis=0)
+    for bound in (0.0, 0.2, 0.5, 1.0):
+        found = best_with_parity(counted, groups, bound)
+        assert found.exact and found.at_least == found.loss
+        assert found.loss == pytest.approx(losses[gaps <= bound + 1e-12].min(), abs=1e-12)
+        at = trees.index(found.tree)
+        assert losses[at] == pytest.approx(found.loss, abs=1e-12)
+        assert gaps[at] == pytest.approx(found.gap) and found.gap <= bound + 1e-12
+
+
+def test_what_is_too_much_work_is_marked():
+    counted, _, y, *_ = made((3, 4, None, 2, False), 1)
+    groups = np.arange(len(y)) % 2
+    found = best_with_parity(counted, groups, 0.0, most=1, random_state=0)
+    exact = best_with_parity(counted, groups, 0.0)
+    assert not found.exact and found.gap == 0
+    assert found.at_least <= exact.loss <= found.loss
+
+
+@pytest.mark.parametrize(
+    ("groups", "settings", "match"),
+    [
+        ([0] * 12, {}, "all rows are of the group"),
+        ([0, 1], {}, "one of each of 12 rows"),
+        ([0, 1] * 6, {"label": 2}, "label must be below 2"),
+        ([0, 1] * 6, {"bound": -0.1}, "bound"),
+        (np.arange(12) % 12, {}, None),
+    ],
+)
+def test_bad_questions_are_refused(groups, settings, match):
+    counted = made((2, 4, None, 2, False), 0)[0]
+    asked = {"bound": 0.1, **settings}
+    if match is None:
+        assert best_with_parity(counted, groups, **asked).gap <= 0.1
+        return
+    with pytest.raises(ValueError, match=match):
+        best_with_parity(counted, groups, **asked)
+
+
+def test_shares_lie_within_their_intervals():
+    counted, _, y, _, losses, said = made((3, 4, None, 2, False), 2)
+    inside = losses <= counted.least + 0.2
+    wanted = (said[inside] == 1).mean(axis=0)
+    found = label_shares(counted, 0.2, 1000, confidence=0.999, random_state=0)
+    assert ((found["low"] <= wanted) & (wanted <= found["high"])).all()
+    assert len(found) == len(y) and (found["high"] - found["low"]).max() < 0.12
+    with pytest.raises(DataError, match="label must be below"):
+        label_shares(counted, 0.2, label=5)
