@@ -30,18 +30,24 @@ from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.tuning import (
+    LOWEST,
     MARGINS,
+    MEAN,
     GeneralisedTarget,
     InnerProblem,
     OuterLoss,
+    PenaltyBox,
     PenaltyLandscape,
     PenaltySet,
     PenaltyTarget,
+    StationaryPlan,
     TuningPlan,
+    drawn_where_level,
+    first_draws,
     pair_sensitivity,
     validation_rows,
 )
-from rashomon_explorer.tuning.tuning_plan import as_parameters, warn_if_nearly_uniform
+from rashomon_explorer.tuning.told import as_parameters, warn_if_nearly_uniform
 
 _CLASSES_ARE_PUBLIC = "the classes that occur are public"
 
@@ -62,7 +68,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         logistic loss of two classes; the mean over rows, and ½Σλ_jθ_j². The intercept has the
         lowest of the penalties that are chosen.
     penalty : {"scalar", "group", "feature"}, default="scalar"
-        One penalty, one for each of ``groups``, or one for each column; at most three.
+        One penalty, one for each of ``groups``, or one for each column; at most three on a grid.
     groups : list of lists of int, default=None
         Places of the columns of each group, where ``penalty="group"``.
     bounds : (low, high)
@@ -82,10 +88,13 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         Draws of the penalties.
     psi : float, default=0.0
         Rashomon threshold: penalties within ψ of the least validation loss are equally likely.
-    mechanism : {"auto", "exponential", "generalised"}, default="auto"
-        Both are drawn from exactly on the grid. ``"generalised"`` counts for every two penalties
-        what a record can do to their comparison, which is far less for high ones; it promises half
-        as much where the lowest are best. ``plan_.why`` says what was taken, and why.
+    mechanism : str, default="auto"
+        ``"exponential"`` and ``"generalised"`` are drawn from exactly on the grid; the latter
+        counts for every two penalties what a record can do to their comparison, which is far less
+        for high ones, and promises half as much where the lowest are best. ``"hypergradient"`` and
+        ``"warm_hypergradient"`` walk by noisy gradients, for any number of penalties, and
+        ``"gradient_norm"`` draws by their size: they promise a small gradient, not a small loss.
+        ``plan_.why`` says what was taken, and why; :meth:`mechanisms` compares their promises.
     refit : {"dp", None}, default="dp"
         Whether a model is drawn too, by the way of the planner that promises most. Without one
         there is nothing to predict by.
@@ -108,7 +117,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         All drawn penalties.
     guarantee_ : Guarantee
         Of everything that was drawn, the model included.
-    plan_ : TuningPlan
+    plan_ : TuningPlan or StationaryPlan
     coef_, intercept_ : ndarray, float
         The model that was drawn, with a refit.
     classes_ : ndarray
@@ -217,7 +226,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             )
         return public
 
-    def _stated(self, planned: TuningPlan) -> Guarantee:
+    def _stated(self, planned: TuningPlan | StationaryPlan) -> Guarantee:
         """Guarantee of the plan, with what it assumes of rows, split and fits."""
         steps = not_known_to_be_public(self)
         said = [
@@ -233,7 +242,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         held = replace(held, assumptions=tuple(dict.fromkeys((*held.assumptions, *said))))
         return held if self.random_state is None else held.with_seed()
 
-    def _reserve(self, guarantee: Guarantee, planned: TuningPlan) -> Charge | None:
+    def _reserve(self, guarantee: Guarantee, planned: TuningPlan | StationaryPlan) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
@@ -246,7 +255,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         )
 
     def _drawn(
-        self, table: UnreadTable, planned: TuningPlan, guarantee: Guarantee
+        self, table: UnreadTable, planned: TuningPlan | StationaryPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
         if guarantee.holds and (leak := table.leak):
@@ -259,11 +268,10 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         rng = self._generator()
         whole = add_intercept(rows)
         landscape = self._landscape(whole, targets, planned)
+        penalties, walks = _points(landscape, planned, rng)
+        names = self._names(table.feature_names)
         drawn = PenaltySet(
-            _points(landscape, planned, rng).T,
-            self._names(table.feature_names),
-            replace(planned, guarantee=guarantee),
-            guarantee,
+            penalties.T, names, replace(planned, guarantee=guarantee), guarantee, walks
         )
         best = drawn.best
         fitted: dict[str, Any] = {
@@ -273,23 +281,31 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             "guarantee_": guarantee,
         }
         if planned.refit is not None:
-            every = np.append(best, best.min())[np.array(landscape.box.groups)]
+            every = landscape.box.by_column(best[:, None])[:, 0]
             longest = planned.constants.row_bound
             model = refitted(planned.refit, whole, targets, every, longest, rng)
             fitted |= self._labels_and_bounds()._mean_model(model[None, :])
         return fitted
 
     def _landscape(
-        self, rows: FloatArray, targets: FloatArray, planned: TuningPlan
+        self, rows: FloatArray, targets: FloatArray, planned: TuningPlan | StationaryPlan
     ) -> PenaltyLandscape:
         held_out = validation_rows(len(rows), self.val_fraction)
         loss = MARGINS[self.estimator]
         return PenaltyLandscape(
             InnerProblem(rows[~held_out], targets[~held_out], loss),
-            OuterLoss(rows[held_out], targets[held_out], loss, self._clip),
-            self._box(rows.shape[1] - 1),
+            OuterLoss(rows[held_out], targets[held_out], loss, planned.constants.margin_bound),
+            self._posed_box(rows.shape[1] - 1, planned),
             planned.constants.tolerance,
         )
+
+    def _posed_box(self, n_features: int, planned: TuningPlan | StationaryPlan) -> PenaltyBox:
+        """Put columns into groups; for gradients the intercept's penalty is the mean."""
+        box = self._box(n_features)
+        if isinstance(planned, TuningPlan):
+            return box
+        groups = (MEAN if group == LOWEST else group for group in box.groups)
+        return replace(box, groups=tuple(groups))
 
     def _generator(self) -> np.random.Generator:
         if self.random_state is None:
@@ -298,17 +314,17 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
 
 
 def _points(
-    landscape: PenaltyLandscape, planned: TuningPlan, rng: np.random.Generator
-) -> FloatArray:
-    """Drawn penalties (d, n_draws): exact draws from the grid."""
+    landscape: PenaltyLandscape, planned: TuningPlan | StationaryPlan, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | None]:
+    """Drawn penalties (d, n_draws), and those at all states (n_draws, T, d) where they walked."""
+    penalties = landscape.box.group_penalties
+    if isinstance(planned, StationaryPlan):
+        drawn, walks = drawn_where_level(landscape, planned, rng)
+        return penalties(drawn), None if walks is None else np.swapaxes(penalties(walks), 1, 2)
     sampler = FiniteGridSampler(spacing=planned.spacing)
     target = _target(landscape, planned, sampler)
-    drawn = np.empty((landscape.p, 0))
-    for batch in sampler.batches(target, rng):
-        drawn = np.hstack([drawn, batch.theta])
-        if drawn.shape[1] >= planned.n_draws:
-            return landscape.box.group_penalties(drawn[:, : planned.n_draws])
-    raise AssertionError("a sampler's batches never end")
+    drawn = first_draws(sampler, target, planned.n_draws, rng)
+    return penalties(drawn), None
 
 
 def _target(

@@ -22,13 +22,15 @@ from rashomon_explorer.tuning import (
     MARGINS,
     PenaltyBox,
     PenaltyConstants,
+    StationaryPlan,
     TuningPlan,
     column_groups,
-    plan_tuning,
     validation_rows,
 )
-from rashomon_explorer.tuning.tuning_plan import MECHANISMS, warn_if_nearly_uniform
+from rashomon_explorer.tuning.mechanisms import NAMES, Offered, offered, plan_mechanism
+from rashomon_explorer.tuning.told import warn_if_nearly_uniform
 
+_OF_THE_BUDGET = ("epsilon", "delta", "n_draws", "psi", "spacing")
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
@@ -47,7 +49,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "psi": [Interval(Real, 0, None, closed="left")],
-        "mechanism": [StrOptions({"auto", *MECHANISMS})],
+        "mechanism": [StrOptions({"auto", *NAMES})],
         "refit": [StrOptions({"dp"}), None],
         "refit_share": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
@@ -103,7 +105,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
         self.ledger = ledger
         self.random_state = random_state
 
-    def plan(self, n_samples: int, n_features: int | None = None) -> TuningPlan:
+    def plan(self, n_samples: int, n_features: int | None = None) -> TuningPlan | StationaryPlan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
@@ -113,7 +115,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
 
         Returns
         -------
-        TuningPlan
+        TuningPlan or StationaryPlan
             Temperature, price, promised excess, and whether the draw may be nearly uniform.
 
         Raises
@@ -121,19 +123,14 @@ class SearchParameters(BaseEstimator, LooksThrough):
         ValueError
             If a parameter is out of range.
         SamplerError
-            If there are more than three penalties, or no way to refit applies.
+            If a mechanism does not apply or promises nothing, or no way to refit applies.
 
         Warns
         -----
         WeakGuaranteeWarning
             If the draw may be nearly uniform; with what would not.
         """
-        declared = self._declared
-        if declared is not None:
-            n_features = len(declared.encoded_names)
-        if n_features is None:
-            raise ValueError("n_features must be given where there is no schema")
-        planned = self._planned(n_samples, n_features)
+        planned = self._planned(n_samples, self._columns(n_features))
         warn_if_nearly_uniform(planned)
         return planned
 
@@ -184,25 +181,49 @@ class SearchParameters(BaseEstimator, LooksThrough):
     def _clip(self) -> float:
         return _USUAL_CLIP[self.estimator] if self.margin_bound is None else self.margin_bound
 
-    def _planned(self, n_samples: int, n_features: int) -> TuningPlan:
+    def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
+        """Tell what every mechanism promises of so many rows, or why it does not apply; reads none.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            As of :meth:`plan`.
+
+        Returns
+        -------
+        tuple of Offered
+            Expected excess of the validation loss, or size of its gradient, at most.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        known, box, asked = self._asked(n_samples, self._columns(n_features))
+        return offered(known, box.d, **asked)
+
+    def _columns(self, n_features: int | None) -> int:
+        if self._declared is not None:
+            return len(self._declared.encoded_names)
+        if n_features is None:
+            raise ValueError("n_features must be given where there is no schema")
+        return n_features
+
+    def _planned(self, n_samples: int, n_features: int) -> TuningPlan | StationaryPlan:
+        known, box, asked = self._asked(n_samples, n_features)
+        return plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
+
+    def _asked(
+        self, n_samples: int, n_features: int
+    ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
+        """Constants, penalties and budget that every mechanism is planned from."""
         known, box = self.constants(n_samples), self._box(n_features)
-        paid = self.ledger is not None
         refit = None
         if self.refit is not None:
             share = self.epsilon * self.refit_share
             refit = refit_plan(known, n_features + 1, self.row_norm, share, self.delta)
-        return plan_tuning(
-            known,
-            box.d,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_draws=self.n_draws,
-            psi=self.psi,
-            spacing=self.spacing,
-            mechanism=self.mechanism,
-            refit=refit,
-            ledger=paid,
-        )
+        asked = {name: getattr(self, name) for name in _OF_THE_BUDGET}
+        return known, box, {**asked, "refit": refit, "ledger": self.ledger is not None}
 
     def _box(self, n_features: int) -> PenaltyBox:
         return PenaltyBox(column_groups(self.penalty, n_features, self.groups), *self._bounds())

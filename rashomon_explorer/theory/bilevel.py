@@ -1,8 +1,8 @@
 """Private bilevel mechanisms beside the one that is offered, repaired: temperatures and noise.
 
 They are kept to compare with. Validation loss is not convex in log penalties, so that the
-regularised mechanism does not apply to it, and the others ask for hypergradients, of which a record
-changes far more than of values (docs/tuning.md).
+regularised mechanism does not apply to it; of hypergradients, which the others ask for, a record
+changes far more than of values. ``tuning.walk`` has those that are offered (docs/tuning.md).
 """
 
 import math

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler, GridTarget, Landscape
 from rashomon_explorer.tuning.inner import InnerProblem, Solved
 from rashomon_explorer.tuning.outer import OuterLoss
 from rashomon_explorer.tuning.penalties import Cube, PenaltyBox
@@ -92,7 +93,7 @@ class PenaltyTarget:
 
     Parameters
     ----------
-    problem : PenaltyLandscape
+    problem : PenaltyLandscape or another function of log penalties
     beta : float
         Inverse temperature, > 0.
     psi : float, default=0.0
@@ -104,7 +105,7 @@ class PenaltyTarget:
     [0.0, 0.0, 2.0]
     """
 
-    problem: PenaltyLandscape
+    problem: Landscape
     beta: float
     psi: float = 0.0
 
@@ -116,3 +117,15 @@ class PenaltyTarget:
     def energy(self, excess: FloatArray) -> FloatArray:
         """β·max(excess − ψ, 0)."""
         return np.asarray(self.beta * np.maximum(excess - self.psi, 0.0))
+
+
+def first_draws(
+    sampler: FiniteGridSampler, target: GridTarget, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points (d, n_draws) that are drawn first."""
+    drawn = np.empty((target.problem.p, 0))
+    for batch in sampler.batches(target, rng):
+        drawn = np.hstack([drawn, batch.theta])
+        if drawn.shape[1] >= n_draws:
+            return np.asarray(drawn[:, :n_draws])
+    raise AssertionError("a sampler's batches never end")

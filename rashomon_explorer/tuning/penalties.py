@@ -12,6 +12,9 @@ from rashomon_explorer.validation import check_positive
 LOWEST = -1
 """Group of a column that has the lowest of the chosen penalties, such as the intercept's."""
 
+MEAN = -2
+"""Group of a column that has their geometric mean, which is smooth in all of them."""
+
 
 @dataclass(frozen=True)
 class Cube:
@@ -41,8 +44,8 @@ class PenaltyBox:
     Parameters
     ----------
     groups : tuple of int
-        For each column the number of its group from 0, or :data:`LOWEST` for one that
-        has the lowest penalty of all groups.
+        For each column the number of its group from 0, or :data:`LOWEST` or :data:`MEAN` for one
+        that has the lowest penalty of all groups, or their geometric mean.
     low, high : float
         The lowest and the highest penalty, 0 < low < high. Public: the price rests on ``low``.
 
@@ -69,11 +72,11 @@ class PenaltyBox:
             raise ValueError(
                 f"bounds must be (low, high) with low < high, got ({self.low}, {self.high})"
             )
-        used = {group for group in self.groups if group != LOWEST}
+        used = {group for group in self.groups if group not in (LOWEST, MEAN)}
         if used != set(range(len(used))) or not used:
             raise ValueError(
-                f"groups must be 0, 1, … with a column in each, or {LOWEST} for the lowest of "
-                f"them, got {self.groups!r}"
+                f"groups must be 0, 1, … with a column in each, {LOWEST} for the lowest of them or "
+                f"{MEAN} for their mean, got {self.groups!r}"
             )
 
     @property
@@ -103,20 +106,27 @@ class PenaltyBox:
 
     def penalties(self, x: FloatArray) -> FloatArray:
         """Penalty (p, K) of each column of the rows at columns of ``x`` (d, K)."""
-        chosen = self.group_penalties(x)
-        every = np.vstack([chosen, chosen.min(axis=0, keepdims=True)])
+        return self.by_column(self.group_penalties(x))
+
+    def by_column(self, chosen: FloatArray) -> FloatArray:
+        """Penalty (p, K) of each column of the rows, of those of the groups (d, K)."""
+        mean = np.exp(np.log(chosen).mean(axis=0, keepdims=True))
+        every = np.vstack([chosen, mean, chosen.min(axis=0, keepdims=True)])
         return np.asarray(every[np.array(self.groups)])
 
     def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
         """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column.
 
-        Columns with the lowest penalty follow the first group that has it.
+        Columns with the lowest penalty follow the first group that has it, those with the mean
+        all groups alike.
         """
         own = np.array(self.groups)
-        chosen = own != LOWEST
+        chosen = own >= 0
         follows = own[chosen][int(penalties[chosen].argmin())]
         spread = np.zeros((self.p, self.d))
         spread[np.arange(self.p), np.where(chosen, own, follows)] = penalties * y
+        shared = own == MEAN
+        spread[shared] = (penalties * y)[shared, None] / self.d
         return spread
 
 

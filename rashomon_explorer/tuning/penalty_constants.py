@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.tuning.bilevel_constants import BilevelConstants
 from rashomon_explorer.tuning.margins import MARGINS, MarginLoss, widest
@@ -19,12 +21,15 @@ FORMULAS: Mapping[str, str] = {
     "training_slope": "[e·v + √c·v·(h·R²/(λ·n_train) + t·(R²/λ)^(3/2)·e) + √c·h·R²·e/λ], "
     "e = 2·Lg/(√λ·n_train), v = Lf/√λ",
     "gradient_sensitivity": "K/n: the larger of the two",
+    "smoothness": "βΦ = h·R²·c/λ + v·(t·(R²/λ)^(3/2)·c + 3·√c): Lipschitz constant of ∇Φ",
     "inexactness": "C = v + √c·(v·t·(R²/λ)^(3/2) + h·R²/λ): of ∇Φ per ‖Λ^½(y − y*)‖",
 }
 """What each number is, by the name of its property."""
 
 
-_OF_SMOOTH_LOSSES = frozenset({"training_slope", "gradient_sensitivity", "inexactness"})
+_OF_SMOOTH_LOSSES = frozenset(
+    {"training_slope", "gradient_sensitivity", "inexactness", "smoothness"}
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,6 +164,34 @@ class PenaltyConstants(Shown):
         self._check_smooth()
         root = math.sqrt(self.loss.pull)
         return self.pulled * (1 + root * self._twist) + root * self._bend
+
+    @property
+    def smoothness(self) -> float:
+        """βΦ: Lipschitz constant of ∇Φ in log penalties, where the intercept's is their mean.
+
+        Along a unit direction in x, ‖Λ^½y'‖ ≤ √c and ‖Λ^½y''‖ ≤ t·(R²/λ)^(3/2)·c + 3√c, by
+        differentiating ∇_y G = 0 twice; Φ'' = y'ᵀ∇²F y' + ∇F·y''.
+        """
+        self._check_smooth()
+        pull = self.loss.pull
+        bends = self._twist * pull + 3 * math.sqrt(pull)
+        return self._bend * pull + self.pulled * bends
+
+    @property
+    def most_loss(self) -> float:
+        """Largest Φ there can be: at the margin of largest size, against the target."""
+        worst = np.array([self.seen_reach, -self.seen_reach])
+        return float(self.loss.value(worst, np.ones(2)).max())
+
+    @property
+    def gradient_tolerance(self) -> float:
+        """Inner error that makes ∇Φ right to K/(2000·n); public."""
+        return 1e-3 * self.gradient_sensitivity / (2 * self.inexactness)
+
+    @property
+    def priced_slope(self) -> float:
+        """What a hypergradient is charged for: Δ = K/n + 2·C·α, α its inner error."""
+        return self.gradient_sensitivity + 2 * self.inexactness * self.gradient_tolerance
 
     @property
     def tolerance(self) -> float:

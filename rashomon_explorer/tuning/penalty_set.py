@@ -7,6 +7,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.tuning.stationary_plan import StationaryPlan
 from rashomon_explorer.tuning.tuning_plan import TuningPlan
 
 
@@ -17,12 +18,14 @@ class PenaltySet(Shown):
     Parameters
     ----------
     penalties : ndarray of shape (n_draws, d)
-        Drawn penalties, each a point of the public grid.
+        Drawn penalties: points of the public grid, or states of walks.
     names : tuple of str
         Of the d groups.
     plan : TuningPlan
     guarantee : Guarantee
         Of the draws and whatever was released with them.
+    walks : ndarray of shape (n_draws, n_steps, d), optional
+        Penalties at all states of the walks, which were paid for too.
 
     Examples
     --------
@@ -33,8 +36,9 @@ class PenaltySet(Shown):
 
     penalties: FloatArray
     names: tuple[str, ...]
-    plan: TuningPlan
+    plan: TuningPlan | StationaryPlan
     guarantee: Guarantee
+    walks: FloatArray | None = None
 
     @property
     def n_draws(self) -> int:

@@ -82,7 +82,7 @@ def plan_tuning(
     check_count(n_draws=n_draws, d=d)
     check_nonnegative(psi=psi)
     _check_few(d)
-    apart = _log_spacing(constants, d, spacing)
+    apart = log_spacing(constants, d, spacing)
     points = points_of(constants, d, apart)
     if points > _MOST_POINTS or points < 2:
         raise SamplerError(
@@ -140,7 +140,8 @@ def _check_few(d: int) -> None:
         )
 
 
-def _log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> float:
+def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> float:
+    """Distance of neighbouring points of the grid in log penalties, by default a public one."""
     if spacing is None:
         return math.log(constants.high / constants.low) / 2 / _STEPS_A_SIDE[d]
     check_positive(spacing=spacing)

@@ -1,28 +1,22 @@
 """What a budget buys of the choice of a penalty, before a row is read."""
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.tuning.pairwise import pair_sensitivity
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
-from rashomon_explorer.users_line import users_line
 
 MECHANISMS = ("exponential", "generalised")
 """Ways to draw from the grid, both exact and pure."""
 
 _MAY_BE = {"exponential": "nearly uniform", "generalised": "no better than a blind pick"}
-_WRITTEN = ("mechanism", "d", "spacing", "psi", "n_draws", "eta", "beta")
 SURE = 0.9
 """Share of draws for which an excess is promised in words."""
 _NEAR = 0.1
@@ -196,39 +190,3 @@ def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
 
 def _least_pair(known: PenaltyConstants) -> float:
     return float(pair_sensitivity(known, np.array([known.high]))[0, 0])
-
-
-def warn_if_nearly_uniform(planned: TuningPlan) -> None:
-    """Warn of a plan whose draw may be no better than a blind pick, with what would be.
-
-    >>> from rashomon_explorer.tuning import plan_tuning
-    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 200_000, 100_000, margin_bound=4.0)
-    >>> warn_if_nearly_uniform(plan_tuning(known, 1, epsilon=1.0))
-    """
-    told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
-    if planned.refit is not None and (why := weakness(planned.refit)):
-        told = f"{told + '. ' if told else ''}The refit: {why}"
-    if told:
-        warnings.warn(
-            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=users_line()
-        )
-
-
-def as_parameters(planned: TuningPlan) -> dict[str, Any]:
-    """Public settings of a plan, as a ledger writes them.
-
-    >>> from rashomon_explorer.tuning import plan_tuning
-    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 100, 100, margin_bound=1.0)
-    >>> as_parameters(plan_tuning(known, 1, epsilon=1.0))["beta"] > 0
-    True
-    """
-    known = planned.constants
-    return {
-        "n_train": known.n_train,
-        "n_val": known.n_val,
-        "estimator": known.estimator,
-        "bounds": [known.low, known.high],
-        "margin_bound": known.margin_bound,
-        **{k: getattr(planned, k) for k in _WRITTEN},
-        "refit": None if planned.refit is None else planned.refit.certificate,
-    }

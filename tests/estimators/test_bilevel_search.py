@@ -42,6 +42,11 @@ def rows(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.clip(X[:, 0] - X[:, 1] / 2 + rng.normal(size=n) / 5, -1, 1)
 
 
+def wide_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = rows(n)
+    return np.column_stack([X, X[:, ::-1] / 2])[:, :5] / 2, y
+
+
 def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
     return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
 
@@ -135,7 +140,8 @@ def test_nothing_unpaid_is_kept() -> None:
         "best_params_", "rashomon_set_", "guarantee_", "plan_", "n_features_in_", "coef_",
         "intercept_",
     }  # fmt: skip
-    assert set(vars(fitted.rashomon_set_)) == {"penalties", "names", "plan", "guarantee"}
+    assert set(vars(fitted.rashomon_set_)) == {"penalties", "names", "plan", "guarantee", "walks"}
+    assert fitted.rashomon_set_.walks is None
     alone = search(refit=None).fit(X, y)
     assert not hasattr(alone, "predict") and not hasattr(alone, "coef_")
     assert not hasattr(fitted, "cv_results_") and not hasattr(fitted, "best_score_")
@@ -212,11 +218,12 @@ def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(
         ({"spacing": 1.0}, "spacing"),
         ({"penalty": "group"}, "groups goes with penalty='group'"),
         ({"penalty": "group", "groups": [[0, 1]]}, "each of the 3 features once"),
-        ({"mechanism": "regularised"}, "mechanism"),
+        ({"mechanism": "regularised"}, "private only where the validation loss is convex"),
+        ({"mechanism": "best"}, "mechanism"),
     ],
 )
 def test_refused_with_the_reason(options: Any, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises((ValueError, SamplerError), match=why):
         search(**options).fit(*rows(30))
 
 
@@ -224,6 +231,8 @@ def test_refused_with_the_reason(options: Any, why: str) -> None:
 def test_more_penalties_than_a_grid_takes_are_refused_with_the_reason() -> None:
     with pytest.raises(SamplerError, match="4 penalties were asked for, and a grid takes at most"):
         search(penalty="feature").plan(100, 4)
+    with pytest.raises(SamplerError, match="a public penalty promises as much"):
+        search(penalty="feature").fit(*wide_rows(100))
     with pytest.raises(SamplerError, match="each is a fit"):
         search(spacing=1.0001).plan(100, 4)
 
@@ -321,3 +330,40 @@ def test_a_schema_declares_columns_labels_and_bounds() -> None:
     fitted = search("logistic", schema=schema, epsilon=100.0).fit(frame, ["no", "yes"] * 30)
     assert set(fitted.predict(frame)) <= {"no", "yes"}
     assert fitted.predict_proba(frame).shape == (60, 2)
+
+
+@quietly
+@pytest.mark.parametrize("mechanism", ["hypergradient", "warm_hypergradient", "gradient_norm"])
+def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(
+    mechanism: str, tmp_path: Path
+) -> None:
+    X, y = wide_rows(300)
+    groups = [[0, 1, 2], [3, 4]]
+    asked = search(
+        penalty="group", groups=groups, mechanism=mechanism, n_draws=2, random_state=0,
+        ledger=Ledger.create(tmp_path / "a.ledger", epsilon=1.0, delta=1e-6), epsilon=0.9,
+    )  # fmt: skip
+    fitted = asked.fit(X, y)
+    (entry,) = asked.ledger.entries()
+    assert entry.state == "committed" and entry.parameters["mechanism"] == mechanism
+    assert 0.8 <= asked.ledger.spent() <= 0.9 and entry.guarantee == fitted.guarantee_
+    drawn, low, high = fitted.rashomon_set_, *BOUNDS
+    assert drawn.penalties.shape == (2, 2) and fitted.predict(X).shape == (300,)
+    assert (drawn.penalties >= low * (1 - 1e-9)).all() and (drawn.penalties <= high).all()
+    if mechanism == "gradient_norm":
+        assert drawn.walks is None
+    else:
+        assert drawn.walks.shape == (2, fitted.plan_.n_steps, 2)
+        assert all(row in drawn.walks[k] for k, row in enumerate(drawn.penalties))
+
+
+@quietly
+def test_five_penalties_are_walked_to_by_public_numbers() -> None:
+    asked = search("logistic", penalty="feature", bounds=(1.0, 10.0), refit=None)
+    planned = asked.plan(200_000, 5)
+    assert planned.mechanism == "warm_hypergradient"
+    assert "a grid takes at most 3" in repr(planned)
+    offers = {one.mechanism: one for one in asked.mechanisms(200_000, 5)}
+    assert offers["warm_hypergradient"].gradient == planned.gradient_bound
+    assert "a grid takes at most 3" in offers["exponential"].why_not
+    assert search(refit=None).mechanisms(1000, 2)[0].excess is not None

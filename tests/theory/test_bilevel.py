@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import gammainc
 
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.audit import discrete, exact
@@ -98,3 +99,58 @@ def test_regimes_follow_each_other() -> None:
     assert found == [
         "gradient norm", "warm start", "warm start", "noisy gradient", "noisy gradient", "constant",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sound", "holds"), [(True, True), (False, False)])
+def test_a_kink_behind_a_fit_needs_more_than_what_is_printed(sound: bool, holds: bool) -> None:
+    """g = (y − ax − z̄)²/2 and f = √(y² + w²) − w: a record moves where the kink is.
+
+    Both losses are convex. Φ' = a·f'(ax + z̄), which a shift of z̄ by 2/n turns round where w is
+    small; printed is 2G/n with G = a, and K has β_f,yy = 1/w.
+    """
+    n, a, width = 1000, 0.01, 1e-4
+    bounds = BilevelConstants(mu=1.0, f_y=1.0, g_y=1.0, f_yy=1 / width, g_xy=a, g_yy=1.0)
+    printed = printed_bilevel_slope(
+        outer_x=0.0, outer_y=1.0, inner_y=1.0, inner_xy=a, outer_xy=0.0, mu=1.0
+    )
+    slope = bounds.gradient_sensitivity / n if sound else 2 * printed / n
+    ridge = printed * math.sqrt(math.log(1 / DELTA)) / (n * EPSILON)
+    k = regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
+
+    def law(shift: float):
+        return lambda x: -k * (np.sqrt((a * x[0] + shift) ** 2 + width**2) + ridge * x[0] ** 2 / 2)
+
+    audit = exact(law(-1 / n), law(1 / n), box=[(-0.5, 0.5)], points=40_001)
+    assert bool(audit.delta(EPSILON) <= DELTA) is holds
+    assert holds or audit.delta(EPSILON) > 0.5
+
+
+def test_excess_of_the_regularised_mechanism_has_the_rate_of_the_paper() -> None:
+    """d/k + μD²/2 on a ball of diameter D = 1, at the best μ: n by −1, d by ½."""
+
+    def bound(n: float, d: float) -> float:
+        ridges = np.geomspace(1e-9, 10, 400)
+        cold = [regularised_temperature(r, 1 / n, epsilon=EPSILON, delta=DELTA) for r in ridges]
+        return float((d / np.array(cold) + ridges / 2).min())
+
+    n, d = np.array([1e4, 1e5, 1e6]), np.array([4.0, 16.0, 64.0])
+    by_n = np.polyfit(np.log(n), np.log([bound(k, 8) for k in n]), 1)[0]
+    by_d = np.polyfit(np.log(d), np.log([bound(1e5, k) for k in d]), 1)[0]
+    assert (by_n, by_d) == pytest.approx((-1, 0.5), abs=0.1)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["norm", "square", "box"])
+def test_draws_of_a_convex_loss_are_as_near_the_best_as_a_gamma_variable(d: int, kind: str) -> None:
+    """P(Φ − Φ* ≤ θ) ≥ gammainc(d, kθ), and equal for a norm on all of space."""
+    k, theta = 7.0, np.array([0.05, 0.2, 0.6])
+    radii = np.linspace(0, 12, 200_001)[1:]  # Φ at a distance r, in every direction alike
+    loss = {"norm": radii, "square": radii**2, "box": np.maximum(radii - 0.1, 0)}[kind]
+    law = np.exp(-k * loss) * radii ** (d - 1)
+    if kind == "box":
+        law[radii > 1] = 0.0
+    inside = np.array([law[loss <= t].sum() for t in theta]) / law.sum()
+    least = gammainc(d, k * theta)
+    assert (inside >= least - 1e-4).all()
+    if kind == "norm":
+        np.testing.assert_allclose(inside, least, atol=2e-4)
