@@ -23,7 +23,7 @@ from rashomon_explorer.trees.law import limits, losses_of, uniform
 from rashomon_explorer.trees.least import Least, least_errors
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
-from rashomon_explorer.trees.walk import Walker
+from rashomon_explorer.trees.walk import draw_cells
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 CONVENTIONS = ("all", "treefarms")
@@ -219,11 +219,11 @@ class CountedTrees(Shown):
         check_count(n_draws=n_draws)
         counts = self.counts(psi)
         rng = generator(random_state)
-        walker = Walker(counts, rng)
-        cells = uniform(self.histogram(psi)).draw(n_draws, rng)
-        drawn = [walker.draw(*cell) for cell in cells if cell is not None]
-        losses = [self.loss(*cell) for cell in cells if cell is not None]
-        return self.as_set(drawn, np.array(losses), psi, independent=True)
+        cells = [cell for cell in uniform(self.histogram(psi)).draw(n_draws, rng) if cell]
+        drawn = draw_cells(counts, cells, rng)
+        leaves, errors = np.array(cells).T
+        losses = losses_of(self.n, self.leaf_penalty, leaves, errors)
+        return self.as_set(drawn, losses, psi, independent=True)
 
     def errors(self, tree: Node) -> int:
         """Count the rows that a tree labels wrongly."""

@@ -1,10 +1,11 @@
 """Numbers of trees by leaves and errors, for every set that a tree within the limits can reach."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.trees.flat import FlatHistograms
 from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.least import (
     Least,
@@ -39,6 +40,8 @@ class Counts:
     least: Least
     limits: IntArray  # (leaves,): most errors of a tree of 1, 2, … leaves
     found: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
+    # the same side by side, by level and leaves, where many draws asked for them
+    flat: dict[tuple[int, int], FlatHistograms] = field(default_factory=dict)
 
     def of(self, asked: int, leaves: int, place: int) -> Histogram | None:
         """Histogram of the subtrees of at least two leaves below a set; None if none is within."""

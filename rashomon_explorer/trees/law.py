@@ -13,6 +13,8 @@ from rashomon_explorer.trees.counting import Histogram
 from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.trees.uniform import whole_below
 
+_WORD = 2**63 - 1
+
 
 @dataclass(frozen=True)
 class CappedEnergy:
@@ -66,7 +68,7 @@ class CappedEnergy:
         return self.cap / self.beta
 
 
-def losses_of(n: int, leaf_penalty: float, leaves: int, errors: IntArray) -> FloatArray:
+def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray) -> FloatArray:
     """Loss of trees: the share of errors, and a price a leaf.
 
     >>> losses_of(10, 0.01, 3, np.array([2])).tolist()
@@ -117,6 +119,8 @@ class CellLaw:
 
     def draw(self, size: int, rng: np.random.Generator) -> list[tuple[int, int] | None]:
         """Leaves and errors of independent trees, or None for a tree of the whole class."""
+        if self.total <= _WORD:
+            return [self.at(place) for place in rng.integers(self.total, size=size).tolist()]
         return [self.at(whole_below(self.total, rng)) for _ in range(size)]
 
 

@@ -43,6 +43,11 @@ def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
     return label_errors(level, having), label_errors(level, level.totals[:, None] - having)
 
 
+def leaf_errors_of(level: Level, having: IntArray, lacking: IntArray) -> tuple[IntArray, IntArray]:
+    """Errors (…, C) of each label on some rows with a feature, and on those without."""
+    return label_errors(level, having), label_errors(level, lacking)
+
+
 def branch_errors(
     level: Level, place: int, features: IntArray
 ) -> tuple[list[list[int]], list[list[int]]]:

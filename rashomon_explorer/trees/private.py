@@ -10,7 +10,7 @@ from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, gibbs
 from rashomon_explorer.trees.uniform import any_tree
-from rashomon_explorer.trees.walk import Walker
+from rashomon_explorer.trees.walk import draw_cells
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,12 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
     within = energy.limits(counted.least, counted.trees.most_leaves)
     counts = counted.counted_within(within)
     law = gibbs(counts.by_leaves(), counted.trees, energy, counted.least)
-    walker = Walker(counts, rng)
+    cells = law.draw(planned.n_draws, rng)
+    within_cap = iter(draw_cells(counts, [cell for cell in cells if cell is not None], rng))
     trees: list[Node] = []
     losses: list[float] = []
-    for cell in law.draw(planned.n_draws, rng):
-        tree = any_tree(counted.trees, rng) if cell is None else walker.draw(*cell)
+    for cell in cells:
+        tree = any_tree(counted.trees, rng) if cell is None else next(within_cap)
         errors = counted.errors(tree) if cell is None else cell[1]
         trees.append(tree)
         losses.append(counted.loss(leaves_of(tree), errors))

@@ -10,11 +10,28 @@ from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
 from rashomon_explorer.trees.least import branch_errors, pairs
 from rashomon_explorer.trees.uniform import any_tree, whole_below
+from rashomon_explorer.trees.walks import Walks
 
 _MOST_KEPT = 200_000
 
 Option = tuple[str, int, int, int]
 """What a subtree begins with, the feature, and two numbers that its kind explains."""
+
+
+def draw_cells(
+    counts: Counts, cells: list[tuple[int, int]], rng: np.random.Generator
+) -> list[Node]:
+    """Draw a tree for each pair of leaves and errors, uniformly from all that have them.
+
+    Where a class is so large that doubles round its counts, one by one in whole numbers: then what
+    is rounded stays relative to each choice, as ``TreeClass.rounding`` prices it.
+    """
+    if not cells:
+        return []
+    if counts.trees.counts_are_exact:
+        return Walks(counts, rng).draw(cells)
+    walker = Walker(counts, rng)
+    return [walker.draw(*cell) for cell in cells]
 
 
 class Walker:

@@ -11,6 +11,7 @@ from rashomon_explorer.trees.law import CappedEnergy, CellLaw, gibbs, limits, wh
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.uniform import any_tree
 from rashomon_explorer.trees.walk import Walker
+from rashomon_explorer.trees.walks import Walks
 from tests.trees.listed import errors_of, leaves_of, listed, says, some_rows, whole_class
 
 # Features, most leaves, most depth, labels; whether a column is constant and one repeated.
@@ -99,7 +100,10 @@ def test_a_draw_has_the_leaves_and_errors_of_its_cell(shape):
 
 
 class Known:
-    """Bits that are given: every outcome of a draw can be asked for by its number."""
+    """Bits that are given: every outcome of a draw can be asked for by its number.
+
+    It stands for a generator too: a number below each total that is asked about.
+    """
 
     def __init__(self, places):
         self.places, self.asked = list(places), []
@@ -109,9 +113,13 @@ class Known:
         self.asked.append(total)
         return place
 
+    def integers(self, totals):
+        places = [self.below(total) for total in np.ravel(totals).tolist()]
+        return places[0] if np.ndim(totals) == 0 else np.array(places)
+
 
 def every_draw(run, monkeypatch):
-    """Exact probabilities of what ``run(None)`` returns, by giving every outcome of every choice.
+    """Exact probabilities of what ``run(rng)`` returns, by giving every outcome of every choice.
 
     Each choice is uniform among so many; the probability of a path is one over their product.
     """
@@ -129,7 +137,7 @@ def every_draw(run, monkeypatch):
             monkeypatch.setattr(
                 room, "whole_below", lambda total, rng, known=known: known.below(total)
             )
-        outcome = run()
+        outcome = run(known)
         asked = known.asked
         if len(asked) > len(given):  # a choice that was not given: take all of its outcomes
             waiting += [(*given, place) for place in range(asked[len(given)])]
@@ -142,25 +150,52 @@ def every_draw(run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "shape", [(2, 3, None, 2, False), (3, 3, None, 2, True), (2, 4, 2, 2, True)]
+    "way",
+    [
+        lambda counts, rng, cell: Walker(counts, rng).draw(*cell),
+        lambda counts, rng, cell: Walks(counts, rng).draw([cell])[0],
+    ],
+    ids=["one", "many"],
 )
-def test_draws_of_a_cell_are_exactly_uniform(shape, monkeypatch):
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 3, None, 2, False), (3, 3, None, 2, True), (2, 4, 2, 2, True), (2, 3, None, 3, True)],
+    ids=str,
+)
+def test_draws_of_a_cell_are_exactly_uniform(shape, way, monkeypatch):
     counted, X, y = made(shape, seed=6)
     counts = counted.counts(1.0)
     trees, cells = by_force(shape, X, y)
     small = sorted(cell for cell in cells if cells[cell] <= 60)[::-1][:6]
     assert small[0][0] >= 3
     for cell in small:
-        law = every_draw(lambda cell=cell: Walker(counts, None).draw(*cell), monkeypatch)
+        law = every_draw(lambda rng, cell=cell: way(counts, rng, cell), monkeypatch)
         same = [t for t in trees if (leaves_of(t), errors_of(t, X, y)) == cell]
         assert set(law) == set(same)
         assert all(probability * len(same) == 1 for probability in law.values())
 
 
+@pytest.mark.parametrize("shape", CLASSES, ids=str)
+def test_trees_drawn_together_are_as_those_drawn_one_by_one(shape):
+    """Each of its own cell; every tree of a cell comes, about as often as the others."""
+    counted, X, y = made(shape, seed=8)
+    counts = counted.counts(1.0)
+    trees, cells = by_force(shape, X, y)
+    asked = [cell for cell in sorted(cells) for _ in range(3)]
+    drawn = Walks(counts, np.random.default_rng(0)).draw(asked)
+    assert [(leaves_of(t), errors_of(t, X, y)) for t in drawn] == asked
+    cell = max(cells, key=lambda one: (one[0], cells[one] if cells[one] <= 150 else 0))
+    same = [t for t in trees if (leaves_of(t), errors_of(t, X, y)) == cell]
+    many = 40 * len(same)
+    found = Counter(Walks(counts, np.random.default_rng(1)).draw([cell] * many))
+    assert set(found) == set(same)
+    assert sum((found[t] - 40) ** 2 / 40 for t in same) < len(same) + 6 * len(same) ** 0.5 + 20
+
+
 def test_any_tree_of_the_class_is_exactly_uniform(monkeypatch):
     for shape in ((2, 3, None, 2), (2, 4, 2, 2), (1, 2, None, 3)):
         public = TreeClass(*shape)
-        law = every_draw(lambda public=public: any_tree(public, None), monkeypatch)
+        law = every_draw(lambda rng, public=public: any_tree(public, rng), monkeypatch)
         assert set(law) == set(whole_class(*shape))
         assert all(probability * public.size == 1 for probability in law.values())
 

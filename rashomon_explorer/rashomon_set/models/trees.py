@@ -1,6 +1,6 @@
 """Decision trees that were written down by somebody else's program."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -94,8 +94,8 @@ class DecisionTrees:
 
     def __post_init__(self) -> None:
         """Refuse what could not predict."""
-        for place, tree in enumerate(self.trees):
-            self._check(place, tree)
+        for place, node in _different_nodes(self.trees):
+            self._check(place, node)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -144,23 +144,20 @@ class DecisionTrees:
         trees = tuple(_from_json(tree) for tree in values["trees"])
         return cls(trees, values["n_classes"], tuple(values["feature_names"]))
 
-    def _check(self, place: int, tree: Node) -> None:
-        for node in _nodes(tree):
-            if isinstance(node, Leaf):
-                if not 0 <= node.prediction < self.n_classes:
-                    raise ValueError(
-                        f"tree {place} predicts class {node.prediction} of {self.n_classes}"
-                    )
-            elif node.relation not in RELATIONS:
+    def _check(self, place: int, node: Node) -> None:
+        if isinstance(node, Leaf):
+            if not 0 <= node.prediction < self.n_classes:
                 raise ValueError(
-                    f"tree {place} compares by {node.relation!r}, expected one of {[*RELATIONS]}"
+                    f"tree {place} predicts class {node.prediction} of {self.n_classes}"
                 )
-            elif node.feature < 0 or (
-                self.feature_names and node.feature >= len(self.feature_names)
-            ):
-                raise ValueError(
-                    f"tree {place} asks for column {node.feature} of {len(self.feature_names)}"
-                )
+        elif node.relation not in RELATIONS:
+            raise ValueError(
+                f"tree {place} compares by {node.relation!r}, expected one of {[*RELATIONS]}"
+            )
+        elif node.feature < 0 or (self.feature_names and node.feature >= len(self.feature_names)):
+            raise ValueError(
+                f"tree {place} asks for column {node.feature} of {len(self.feature_names)}"
+            )
 
     def rows(self, X: Any) -> FloatArray:
         """Rows as numbers, in the trees' columns; refuses what :meth:`scores` refuses."""
@@ -172,7 +169,7 @@ class DecisionTrees:
                 raise ValueError(f"X lacks the column {missing[0]!r}, which the trees know")
             X = X[list(self.feature_names)]
         rows = np.asarray(X, dtype=float)
-        splits = [n for tree in self.trees for n in _nodes(tree) if isinstance(n, Split)]
+        splits = [n for _, n in _different_nodes(self.trees) if isinstance(n, Split)]
         width = len(self.feature_names) or 1 + max((split.feature for split in splits), default=-1)
         if rows.ndim != 2 or rows.shape[1] < width:
             raise ValueError(f"X must have shape (n_rows, {width} or more), got {rows.shape}")
@@ -185,6 +182,21 @@ class DecisionTrees:
         if not np.isfinite(rows).all():
             raise ValueError("X holds NaN or infinity: remove or impute the row")
         return rows
+
+
+def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
+    """Every node with the first tree that has it; draws share most of their subtrees."""
+    seen: set[int] = set()
+    for place, tree in enumerate(trees):
+        waiting: list[Node] = [tree]
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield place, node
+            if isinstance(node, Split):
+                waiting += (node.if_false, node.if_true)
 
 
 def _nodes(tree: Node) -> Iterator[Node]:
