@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, zcdp
@@ -106,7 +107,13 @@ def read_account(path: Path, budget: tuple[float, float], *, known: bool = False
     ``budget`` is that of a ledger that does not exist yet, and nothing is created here; where one
     is ``known`` to have been, a missing file is a lost one and an error.
     """
-    if not known and not path.exists():
+    if not path.exists():
+        if known:
+            raise LedgerError(
+                f"there is no ledger at {path} any more, and this table was charged to it. Put the "
+                "file back, from a copy or from where it was moved to: without it nobody knows "
+                "what was spent, so nothing more is drawn or paid for"
+            )
         return Account(path, False, *budget)
     with Ledger.open(path) as ledger:
         set_once = ledger.budget or (math.inf, budget[1])

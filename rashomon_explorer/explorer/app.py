@@ -16,11 +16,11 @@ from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
-from rashomon_explorer.explorer.guard import guarded, log_failures_to, report
+from rashomon_explorer.explorer.guard import LEDGER_READ, guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
-from rashomon_explorer.explorer.session import HOME_VARIABLE, LEDGER_READ, Session, default_home
+from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import Alert, ExplorerState

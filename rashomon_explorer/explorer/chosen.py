@@ -12,6 +12,7 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
+from rashomon_explorer.explorer.guard import LEDGER_READ, guarded
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
 from rashomon_explorer.explorer.opening import opening
 from rashomon_explorer.explorer.picked import Picked
@@ -61,7 +62,8 @@ class ChosenData:
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         state.observe(lambda _: self.replan(), [*SETTINGS])
-        state.observe(lambda _: self.refresh_account(), ["budget_epsilon", "budget_delta"])
+        reread = guarded(state, LEDGER_READ, lambda _: self.refresh_account())
+        state.observe(reread, ["budget_epsilon", "budget_delta"])
 
     @property
     def ledger(self) -> Ledger | None:
@@ -126,6 +128,7 @@ class ChosenData:
     @shown_together
     def forget(self) -> None:
         """Put the data set away: what is drawn next must not be drawn from it by mistake."""
+        self._check_free()
         self._clear()
         self.rows = self._encoder = None
         with self.state.hold_trait_notifications():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.picked import Picked, taken
 from rashomon_explorer.explorer.state import ExplorerState
@@ -22,6 +23,7 @@ from rashomon_explorer.measures.ranges import (
     proved_people,
     set_problem,
 )
+from rashomon_explorer.plots.counted import counted, nobody
 from rashomon_explorer.rashomon_set import RashomonSet
 
 _NO_LINEAR = "Proved answers are known for linear models of a convex loss."
@@ -95,6 +97,10 @@ class ExactAnswers:
 
         def find() -> pd.DataFrame:
             models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
+            if models is not None and counted(models).nobody:
+                if self.why_not:
+                    raise DataError(f"{nobody(models)}, and nothing is proved of these models")
+                models = None  # what is proved needs no draw
             if models is None:
                 table = proved_people(self.problem, self.psi, rows)
             else:

@@ -6,11 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.exceptions import DataError, FitError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import (
+    CuratorOnlyError,
+    DataError,
+    FitError,
+    LedgerError,
+    SamplerError,
+)
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 
 LOGGER = logging.getLogger("rashomon_explorer")
-_EXPLAINED = (DataError, LedgerError, SamplerError)
+LEDGER_READ = "Reading the ledger"
+_EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
 
 
 def log_failures_to(path: Path) -> None:

@@ -6,13 +6,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.plots.text import plural, price
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.rashomon_set.files import load
 
-_SETS = ".sets"
+_SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class KeptSets:
     def keep(self, models: RashomonSet, settings: dict[str, Any]) -> KeptSet:
         """Write a set; its file is the curator's alone, its note holds public numbers."""
         self.folder.mkdir(exist_ok=True)
-        number = 1 + max((kept.number for kept in self.all()), default=0)
+        # A number that was deleted is not given again: another page may still show what it meant.
+        number = 1 + max((_number(file) for file in self.folder.iterdir()), default=0)
         while self._models(number).exists():  # another page was as fast
             number += 1
         kept = KeptSet(
@@ -95,8 +97,20 @@ class KeptSets:
         return kept
 
     def open(self, number: int) -> RashomonSet:
-        """Read a set's models."""
-        return load(self._models(number), RashomonSet)
+        """Read a set's models.
+
+        Raises
+        ------
+        DataError
+            If it is not there any more.
+        """
+        try:
+            return load(self._models(number), RashomonSet)
+        except FileNotFoundError as error:
+            raise DataError(
+                f"draw {number} is not in {self.folder} any more: it was deleted, here or on "
+                "another page. What it cost stays spent"
+            ) from error
 
     def paid(self, number: int) -> Path:
         """Say where the aggregates lie that were paid for of a set."""
@@ -108,6 +122,8 @@ class KeptSets:
         self._note(number).unlink(missing_ok=True)
         self._models(number).unlink(missing_ok=True)
         self._favourites(number).unlink(missing_ok=True)
+        if self.folder.exists():
+            (self.folder / f"{number:04d}{_GONE}").touch()
 
     def favourites(self, number: int) -> Favourites:
         """Read the stars and notes on a set's models; none where the file is damaged."""
@@ -122,13 +138,17 @@ class KeptSets:
         favourites.write(self._favourites(number))
 
     def _models(self, number: int) -> Path:
-        return self.folder / f"{number:04d}.npz"
+        return self.folder / f"{number:04d}{_MODELS}"
 
     def _favourites(self, number: int) -> Path:
         return self.folder / f"{number:04d}.stars"
 
     def _note(self, number: int) -> Path:
         return self.folder / f"{number:04d}.json"
+
+
+def _number(file: Path) -> int:
+    return int(file.stem) if file.suffix in (_MODELS, _GONE) and file.stem.isdigit() else 0
 
 
 def _written(kept: KeptSet) -> str:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState
 
@@ -73,6 +74,8 @@ class Later:
     def _attempt(self) -> Any:
         try:
             return self.find()
+        except DataError as error:  # its words say what to do
+            return error
         except Exception as error:
             LOGGER.error("a panel of the view %s failed", self.page, exc_info=error)
             return error

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.guard import LOGGER
@@ -62,12 +63,15 @@ class Renderer:
             started = time.monotonic()
             for card in batch:
                 try:
-                    await card.redraw_later()
+                    await card.redraw_later(partial(self._is_dirty, card))
                 except Exception as error:  # one figure must not end the task of the others
                     LOGGER.error("%s could not be sent", card.title, exc_info=error)
             self.frames += 1
             await asyncio.gather(*(card.view.drawn() for card in batch))
             await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
+
+    def _is_dirty(self, card: FigureCard) -> bool:
+        return card in self._dirty
 
     def _take(self, wanted: Callable[[FigureCard], bool]) -> list[FigureCard]:
         batch = [card for card in self.cards if card in self._dirty and wanted(card)]

@@ -9,17 +9,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
-from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
-from rashomon_explorer.explorer.chosen import ChosenData
 from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.foreteller import Foreteller
-from rashomon_explorer.explorer.guard import LOGGER, report
-from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.guard import LEDGER_READ, report
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table
 from rashomon_explorer.explorer.outside import OutsideModel
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
+from rashomon_explorer.explorer.shown_again import SetsShownAgain
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.planning.public_law import PublicLaw
@@ -31,15 +31,13 @@ from rashomon_explorer.rashomon_set import RashomonSet
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""
 
-LEDGER_READ = "Reading the ledger"
-
 
 def default_home() -> Path:
     """Return the folder of the ledgers: where the command was started, or the current one."""
     return Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
 
 
-class Session(ChosenData):
+class Session(SetsShownAgain):
     """One person's work: draws from the data set on screen, and sets that were made elsewhere.
 
     Attributes
@@ -51,7 +49,6 @@ class Session(ChosenData):
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
         self.job: DrawJob | None = None
-        self._drawn: Constants | None = None
         self._foreteller = Foreteller(state)
 
     @property
@@ -64,76 +61,6 @@ class Session(ChosenData):
     def constants(self) -> Constants | None:
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
-
-    @shown_together
-    def choose(self, data: Bunch) -> None:
-        """Take a data set, and show again what was drawn from it last."""
-        super().choose(data)
-        state = self.state
-        state.kept = () if self.kept_sets is None else self.kept_sets.all()
-        try:
-            if state.kept and not data.bounds_learnt:
-                self.open_kept(state.kept[-1].number)
-        except (DataError, OSError) as error:
-            LOGGER.info("the last set was not shown again", exc_info=error)
-
-    @property
-    def kept_sets(self) -> KeptSets | None:
-        """Where the sets of this table lie; None without a table."""
-        return None if self._ledger_path is None else KeptSets(self._ledger_path)
-
-    @shown_together
-    def open_kept(self, number: int) -> None:
-        """Show a set again that was paid for; nothing is charged, and no slider moves."""
-        self._check_ready()
-        state = self.state
-        kept = next((one for one in state.kept if one.number == number), None)
-        if kept is None or self.kept_sets is None:
-            raise DataError(f"there is no draw {number} of this table in {self.home}")
-        models = self.kept_sets.open(number)
-        columns = tuple(map(str, self._encoded.columns))
-        if models.feature_names[: len(columns)] != columns:
-            raise DataError(
-                f"draw {number} was made of other columns than the table has now: load the table "
-                "as it was declared then"
-            )
-        known = self.make_estimator()
-        settings = {k: v for k, v in kept.settings.items() if k in known.get_params()}
-        self._drawn = known.set_params(**settings).constants(*state.data.X.shape)
-        self.rows, self.estimator = self._encoded, None
-        with state.hold_trait_notifications():
-            state.selection = ()
-            state.rashomon_set = models
-            state.n_drawn = models.n_draws
-            state.drawn_settings = dict(kept.settings)
-            state.in_view = number
-            state.phase = "done"
-        self.say(f"{kept.label} is shown again; nothing was charged.")
-
-    @shown_together
-    def delete_kept(self, number: int) -> None:
-        """Take a set away for good; what it cost stays spent."""
-        if kept := self.kept_sets:
-            kept.delete(number)
-            self.state.kept = kept.all()
-            if self.state.in_view == number:
-                self._clear()
-                self.replan()
-            self.say(f"Draw {number} was deleted; what it cost stays spent.")
-
-    def _keep(self) -> None:
-        """Write what was paid for beside its ledger; the page goes on where it cannot."""
-        state = self.state
-        if self.kept_sets is None or state.uncharged or not state.rashomon_set.guarantee.holds:
-            return
-        try:
-            kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
-        except OSError as error:
-            report(state, "Keeping the draws beside their ledger", error)
-            return
-        with state.hold_trait_notifications():
-            state.kept = self.kept_sets.all()
-            state.in_view = kept.number
 
     @shown_together
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
@@ -166,7 +93,7 @@ class Session(ChosenData):
             self.refresh_account()
         except LedgerError as error:  # its draws can be shown, but nothing can be charged
             state.account = None
-            report(state, "Reading the ledger", error)
+            report(state, LEDGER_READ, error)
         self.say(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @shown_together
@@ -236,6 +163,7 @@ class Session(ChosenData):
             state.alert = None
             state.n_drawn = 0
             state.selection = ()
+            state.favourites = Favourites()
             state.in_view = 0
             state.drawn_settings = state.settings()
             state.phase = "reserved"

@@ -75,13 +75,13 @@ def counted(models: Any) -> Counted:
 def need_inside(found: Counted, models: Any) -> Any:
     """Return the models inside, or raise a ValueError that says what to do where there are none."""
     if found.nobody:
-        raise ValueError(f"{_nobody(models)}: {_REMEDY}")
+        raise ValueError(f"{nobody(models)}: {_REMEDY}")
     return found.models
 
 
 def nobody_inside(title: str, models: Any) -> go.Figure:
     """Make the figure of a set without models inside: words, and no numbers."""
-    text = f"{_nobody(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
+    text = f"{nobody(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
     return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
 
 
@@ -93,7 +93,8 @@ def of_all_draws(released: ReleasedSet) -> str:
     return f"of all {plural(released.n_draws, 'draw')} (promised hit rate {promised})"
 
 
-def _nobody(models: Any) -> str:
+def nobody(models: Any) -> str:
+    """Say that no model lies inside."""
     if not models.n_draws:
         return "The set holds no models"
     return f"None of {plural(models.n_draws, 'draw')} lies inside ψ = {number(models.psi)}"

@@ -13,6 +13,7 @@ import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.definitions import of_figure
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.html import code_block, definitions_html, table_html
@@ -195,20 +196,39 @@ class FigureCard:
     def redraw(self) -> None:
         """Draw now, in this thread."""
         recipe = self._next()
-        if recipe is not None:
-            self._show(recipe, _attempt(recipe, self.title))
+        if recipe is None:
+            return
+        try:
+            figure = recipe.figure()
+        except Exception as error:
+            self._say_why(error)
+        else:
+            self._show(recipe, figure)
 
-    async def redraw_later(self) -> None:
-        """Make the figure in a worker thread, then show it."""
+    async def redraw_later(self, outdated: Callable[[], bool] = lambda: False) -> None:
+        """Make the figure in a worker thread, then show it.
+
+        What failed because the page has gone on meanwhile is not told: it is drawn anew.
+        """
         recipe = self._next()
         if recipe is None:
             return
-        made = asyncio.ensure_future(asyncio.to_thread(_attempt, recipe, self.title))
+        made = asyncio.ensure_future(asyncio.to_thread(recipe.figure))
         if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
             if not self.lines:  # nothing of this is on screen yet
                 self.view.show(_empty_figure(self.title, "Measuring…", 360))
-        self._show(recipe, await made)
+        try:
+            figure = await made
+        except Exception as error:
+            if not outdated():
+                self._say_why(error)
+            return
+        self._show(recipe, figure)
+
+    def _say_why(self, error: Exception) -> None:
+        recipe = _failed(self.title, error)
+        self._show(recipe, recipe.figure())
 
     def _next(self) -> Recipe | None:
         try:
@@ -259,14 +279,11 @@ def _plain(words: str) -> str:
     return unescape(re.sub(r"<[^>]+>", "", words))
 
 
-def _attempt(recipe: Recipe, title: str) -> go.Figure:
-    try:
-        return recipe.figure()
-    except Exception as error:
-        return _failed(title, error).figure()
-
-
 def _failed(title: str, error: Exception) -> Recipe:
-    LOGGER.error("%s could not be drawn", title, exc_info=error)
     words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
+    if isinstance(error, CuratorOnlyError):  # no failure: what may not leave is not shown
+        return empty(title, f"Not part of a release:<br>{words}")
+    if isinstance(error, DataError):  # its words say what to do
+        return empty(title, words)
+    LOGGER.error("%s could not be drawn", title, exc_info=error)
     return empty(title, f"This figure could not be drawn:<br>{words}")

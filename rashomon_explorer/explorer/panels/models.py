@@ -12,6 +12,7 @@ import traitlets
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.marks import PAID, SAMPLED, marks_html
@@ -214,7 +215,7 @@ class ModelsPanel:
     def _edited(self, change: dict[str, Any]) -> None:
         edit, state = change["new"], self.state
         if state.view == "release":
-            raise ValueError("stars and notes are the curator's: switch to Curator to give them")
+            raise DataError("stars and notes are the curator's: switch to Curator to give them")
         draw = int(edit["draw"])
         if edit["kind"] == "star":
             state.favourites = state.favourites.toggled(draw)

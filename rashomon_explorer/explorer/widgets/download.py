@@ -91,14 +91,16 @@ class Download(anywidget.AnyWidget):
             return
         try:
             make = self._prepare()
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # a script has no loop
-            self._hand_over(self.fetch())
         except Exception as error:
             self._failed(error)
-        else:
-            self.making = True
-            self._task = loop.create_task(self._make(make))
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # a script has no loop
+            self._hand_over(make())
+            return
+        self.making = True
+        self._task = loop.create_task(self._make(make))
 
     async def _make(self, make: Making) -> None:
         try:

@@ -1,0 +1,106 @@
+"""Sets of the table on screen that were paid for: kept, shown again, and deleted on purpose."""
+
+from pathlib import Path
+
+from sklearn.utils import Bunch
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.chosen import ChosenData
+from rashomon_explorer.explorer.favourites import Favourites
+from rashomon_explorer.explorer.guard import LOGGER, report
+from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.together import shown_together
+
+
+class SetsShownAgain(ChosenData):
+    """A data set, and the sets that were drawn from it before."""
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        super().__init__(state, home)
+        self._drawn: Constants | None = None
+
+    @shown_together
+    def choose(self, data: Bunch) -> None:
+        """Take a data set, and show again what was drawn from it last."""
+        super().choose(data)
+        state = self.state
+        state.kept = () if self.kept_sets is None else self.kept_sets.all()
+        try:
+            if state.kept and not data.bounds_learnt:
+                self.open_kept(state.kept[-1].number)
+        except (DataError, OSError) as error:
+            LOGGER.info("the last set was not shown again", exc_info=error)
+
+    @property
+    def kept_sets(self) -> KeptSets | None:
+        """Where the sets of this table lie; None without a table."""
+        return None if self._ledger_path is None else KeptSets(self._ledger_path)
+
+    @shown_together
+    def open_kept(self, number: int) -> None:
+        """Show a set again that was paid for; nothing is charged, and no slider moves."""
+        self._check_ready()
+        state = self.state
+        kept = next((one for one in state.kept if one.number == number), None)
+        if kept is None or self.kept_sets is None:
+            raise DataError(f"there is no draw {number} of this table in {self.home}")
+        try:
+            models = self.kept_sets.open(number)
+        except DataError:
+            self._look_for_kept()
+            raise
+        columns = tuple(map(str, self._encoded.columns))
+        if models.feature_names[: len(columns)] != columns:
+            raise DataError(
+                f"draw {number} was made of other columns than the table has now: load the table "
+                "as it was declared then"
+            )
+        known = self.make_estimator()
+        settings = {k: v for k, v in kept.settings.items() if k in known.get_params()}
+        self._drawn = known.set_params(**settings).constants(*state.data.X.shape)
+        self.rows, self.estimator = self._encoded, None
+        with state.hold_trait_notifications():
+            state.selection = ()
+            state.rashomon_set = models
+            state.n_drawn = models.n_draws
+            state.drawn_settings = dict(kept.settings)
+            state.in_view = number
+            state.phase = "done"
+        self.say(f"{kept.label} is shown again; nothing was charged.")
+
+    @shown_together
+    def delete_kept(self, number: int) -> None:
+        """Take a set away for good; what it cost stays spent."""
+        if kept := self.kept_sets:
+            kept.delete(number)
+            self.state.kept = kept.all()
+            if self.state.in_view == number:
+                self._clear()
+                self.replan()
+            self.say(f"Draw {number} was deleted; what it cost stays spent.")
+
+    def _look_for_kept(self) -> None:
+        """Read the folder again: another page may have deleted what this one shows."""
+        state, there = self.state, () if self.kept_sets is None else self.kept_sets.all()
+        with state.hold_trait_notifications():
+            state.kept = there
+            if state.in_view not in [kept.number for kept in there]:
+                state.in_view = 0
+
+    def _keep(self) -> None:
+        """Write what was paid for beside its ledger; the page goes on where it cannot."""
+        state = self.state
+        if self.kept_sets is None or state.uncharged or not state.rashomon_set.guarantee.holds:
+            return
+        try:
+            kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
+            if state.favourites != Favourites():  # given while the draws came
+                self.kept_sets.keep_favourites(kept.number, state.favourites)
+        except OSError as error:
+            report(state, "Keeping the draws beside their ledger", error)
+            return
+        with state.hold_trait_notifications():
+            state.kept = self.kept_sets.all()
+            state.in_view = kept.number
