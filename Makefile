@@ -32,9 +32,10 @@ laws: $(VENV)/.test  ## Run the slow statistical laws only
 
 bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \
-	    echo "No jax, blackjax or diffprivlib to measure against: nothing will stand beside ours" >&2
+	    echo "No jax, blackjax, diffprivlib or TreeFARMS to measure against: nothing will stand beside ours" >&2
 	@$(BIN)/python -m benchmarks
 	@$(BIN)/python -m benchmarks utility
+	@$(BIN)/python -m benchmarks trees
 
 rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: docs/rates.md
 	@$(BIN)/python -m benchmarks rates

@@ -41,7 +41,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
-    parser.add_argument("--folder", default=".", help="where CSV files of 0 and 1 are (trees)")
+    parser.add_argument(
+        "--folder", default="", help="where CSV files are, by default RASHOMON_DATA (trees)"
+    )
     options = parser.parse_args()
     if options.what == "one_model":
         measured = one_model.measure(options.splits)
@@ -68,7 +70,7 @@ def main() -> None:
         tuning.write(measured)
         print(*tuning.lines(measured), sep="\n")
     elif options.what == "trees":
-        measured = trees.measure(options.folder)
+        measured = trees.measure(options.folder, splits=options.splits)
         trees.write(measured)
         print(*trees.lines(measured), sep="\n")
     else:

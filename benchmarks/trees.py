@@ -1,37 +1,54 @@
-"""How long counting sparse trees takes, and what private ones are worth, on tables of your own.
+"""How long counting sparse trees takes, beside others' programs, and what private ones are worth.
 
-Tables are CSV files of 0 and 1 in one folder; those that are not there are left out and said.
+Tables are CSV files in one folder; those that are not there are left out and said.
 """
 
 import json
-import resource
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from benchmarks import private_trees
+from benchmarks.binary_tables import FILES, binary_table
+from benchmarks.declared import FOLDER
 from benchmarks.machine import machine
+from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer.trees import CountedTrees
 
 RESULTS = Path(__file__).parent / "results" / "trees.json"
 _PENALTY = 0.005
+_PEER_SECONDS = 900
+_PEERS = ("treefarms", "arborenum", "tree-praxis")
 
-# File, its target, most leaves, most depth, ψ.
+# Table, most leaves, most depth, ψ; and the most seconds it may take.
 TASKS = [
-    ("compas_binary_treefarms.csv", "recidivate-within-two-years:1", 7, None, 1.0),
-    ("compas_binary_treefarms.csv", "recidivate-within-two-years:1", 9, None, 0.02),
-    ("default_credit_binary.csv", "DEFAULT_PAYEMENT", 6, None, 0.02),
-    ("adult_coded.csv", "income", 8, 3, 0.02),
+    ("COMPAS", 7, None, 1.0, 3),
+    ("COMPAS", 9, None, 0.02, None),
+    ("default credit", 6, None, 0.02, 30),
+    ("adult", 8, 3, 0.02, 60),
 ]
+# Penalty of a leaf, most depth, and ψ as a share of the least objective, on COMPAS; the last is
+# the hardest.
+BESIDE = [(0.01, 4, 0.03), (0.01, 4, 0.1), (0.005, 4, 0.05)]
 
 
-def measure(folder: str | Path, draws: int = 10_000) -> dict[str, Any]:
-    """Count, draw and time every table that is in the folder."""
-    found = [_one(Path(folder), draws, *task) for task in TASKS]
-    return {"machine": machine(), "counted": found}
+def measure(folder: str | Path = "", draws: int = 10_000, splits: int = 20) -> dict[str, Any]:
+    """Count, draw and time every table that is in the folder; then the peers, then accuracy."""
+    folder = folder or os.environ.get(FOLDER, ".")
+    found = [_alone(folder, draws, place) for place in range(len(TASKS))]
+    return {
+        "machine": machine(),
+        "counted": found,
+        "beside": [one for task in BESIDE for one in _beside(folder, *task)],
+        "private": private_trees.measure(folder, splits),
+    }
 
 
 def write(measured: dict[str, Any]) -> None:
@@ -41,7 +58,7 @@ def write(measured: dict[str, Any]) -> None:
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
-    """One line a task."""
+    """One line a task, a program, and a table and way."""
     for one in measured["counted"]:
         if "missing" in one:
             yield f"{one['table']}: {one['missing']}"
@@ -52,15 +69,35 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
             f"{one['size']:,}; {one['count_cpu_s']:.1f} CPU s ({one['count_s']:.1f} s), "
             f"{one['peak_mib']:,.0f} MiB, {one['draws_per_cpu_s']:,.0f} draws a CPU second"
         )
+    for one in measured["beside"]:
+        yield (
+            f"COMPAS, lambda={one['penalty']}, depth <= {one['depth']}, {one['share']:.0%} beyond "
+            f"the best: {one['program']} {one['said']}"
+        )
+    for one in measured["private"]:
+        yield (
+            f"{one['table']}, epsilon={one['epsilon']:g}: {one['way']} "
+            f"{one['accuracy']:.3f} ± {one['error']:.3f}"
+        )
 
 
-def _one(
-    folder: Path, draws: int, name: str, target: str, leaves: int, depth: int | None, psi: float
-) -> dict[str, Any]:
-    path = folder / name
-    if not path.exists():
-        return {"table": name, "missing": f"not in {folder}"}
-    X, y = _binary(pd.read_csv(path), target)
+def _alone(folder: str | Path, draws: int, place: int) -> dict[str, Any]:
+    """One task in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.trees", str(folder), str(draws), str(place)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def one(folder: str | Path, draws: int, task: tuple[Any, ...]) -> dict[str, Any]:
+    """Count a table's trees and draw from them."""
+    import resource
+
+    name, leaves, depth, psi, limit = task
+    table = binary_table(folder, name)
+    if table is None:
+        return {"table": name, "missing": f"{FILES[name][0]} is not in {folder}"}
+    X, y = table
     wall, cpu = time.perf_counter(), time.process_time()
     trees = CountedTrees(X, y, max_leaves=leaves, max_depth=depth, leaf_penalty=_PENALTY)
     size = trees.size(psi)
@@ -80,25 +117,52 @@ def _one(
         "size": size,
         "count_s": round(wall, 2),
         "count_cpu_s": round(cpu, 2),
+        "most_s": limit,
         "draws_per_cpu_s": round(draws / drawing),
         "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
 
 
-def _binary(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
-    """Columns of 0 and 1 as they are; of others, public cuts and codes, forty in all."""
-    y = frame[target].to_numpy()
-    X = frame.drop(columns=[target, "test"], errors="ignore")
-    if X.isin((0, 1)).all().all():
-        return X, y
-    cuts = {
-        "age": (25, 30, 35, 40, 45, 50, 60),
-        "education_num": (8, 9, 10, 12, 13),
-        "hours_per_week": (20, 35, 40, 45, 50),
-        "capital_gain": (0, 5000, 7000),
-        "capital_loss": (0, 1800),
+def _beside(
+    folder: str | Path, penalty: float, depth: int, share: float
+) -> Iterator[dict[str, Any]]:
+    """Ours, by TreeFARMS's conventions, and every program that is installed."""
+    table = binary_table(folder, "COMPAS")
+    if table is None:
+        return
+    X, y = table
+    task = {"penalty": penalty, "depth": depth, "share": share}
+    wall, cpu = time.perf_counter(), time.process_time()
+    counted = CountedTrees(
+        X, y, max_leaves=2**depth, max_depth=depth, leaf_penalty=penalty, convention="treefarms"
+    )
+    trees = counted.size(share * counted.least)
+    spent = {
+        "s": round(time.perf_counter() - wall, 2),
+        "cpu_s": round(time.process_time() - cpu, 2),
     }
-    columns = {f"{c}>{t}": X[c] > t for c, values in cuts.items() for t in values}
-    codes = {"marital_status": 6, "relationship": 5, "race": 3, "sex": 1, "workclass": 3}
-    columns |= {f"{c}={k}": X[c] == k for c, most in codes.items() for k in range(most)}
-    return pd.DataFrame(columns).astype(int).iloc[:, :40], y
+    yield {**task, "program": "counted here", "trees": trees, **spent, "said": f"{trees}, {spent}"}
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "table.npz"
+        np.savez(file, rows=X.to_numpy(), targets=y)
+        for program in _PEERS if PYTHON.exists() else ():
+            yield {**task, "program": program, **_peer(program, file, *task.values())}
+
+
+def _peer(program: str, file: Path, *task: float) -> dict[str, Any]:
+    words = [program, str(file), *map(str, task)]
+    command = [str(PYTHON), "-m", "benchmarks.trees_peer", *words]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=_PEER_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return {"said": f"stopped after {_PEER_SECONDS} s"}
+    if done.returncode:
+        return {"said": f"failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}"}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {**found, "said": str(found)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(one(sys.argv[1], int(sys.argv[2]), TASKS[int(sys.argv[3])])))

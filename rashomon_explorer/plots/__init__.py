@@ -33,12 +33,14 @@ from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
 from rashomon_explorer.plots.released import plot_released
+from rashomon_explorer.plots.rules import plot_rules, rules_table
 from rashomon_explorer.plots.spread import (
     plot_coefficient_spread,
     plot_released_spread,
 )
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.plots.tradeoff import attack_in_words, plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.plots.two_sets import plot_two_sets
 from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
 
@@ -80,11 +82,14 @@ __all__ = [
     "plot_released",
     "plot_released_coefficients",
     "plot_released_spread",
+    "plot_rules",
     "plot_tradeoff",
+    "plot_trees",
     "plot_two_sets",
     "plot_width_or_noise",
     "promise_curves",
     "promises",
     "promises_table",
+    "rules_table",
     "tradeoff_table",
 ]

@@ -1,0 +1,192 @@
+"""Rules of many trees as one trie, drawn as a sunburst: what TimberTrek shows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots.text import number, plural
+from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
+from rashomon_explorer.plots.trees import need_trees, trees_band
+from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
+from rashomon_explorer.rashomon_set.models.timbertrek import rules_of
+from rashomon_explorer.rashomon_set.models.written import as_question
+
+_TITLE = "Rules of the trees"
+_ALWAYS = "no question"
+Path = tuple[str, ...]
+
+
+@dataclass
+class _Place:
+    """One place of the trie: the trees whose rules lead through it, and those that end there."""
+
+    through: set[int] = field(default_factory=set)
+    ending: set[int] = field(default_factory=set)
+
+
+def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.DataFrame:
+    """List the questions that trees ask one after the other, and how many trees do.
+
+    As in TimberTrek a rule is the questions from the root to a leaf, whatever the answers.
+
+    Parameters
+    ----------
+    models : PredictorSet or ReleasedTrees
+        A set of decision trees.
+    search : str, default=""
+        Only rules with a question that holds these words; upper and lower case are alike.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a rule, most trees first: ``trees``, their number; ``draws``, the first of them; and
+        of a curator's set ``least loss`` among them.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
+    >>> rules_table(counted.draw(4, psi=0.0, random_state=0))["trees"].to_dict()
+    {'x0': 4}
+    """
+    losses = _losses(models)
+    rows = {}
+    for path, place in _trie(models).items():
+        if place.ending and _holds(path, search):
+            draws = sorted(place.ending)
+            told = {"trees": len(draws), "draws": ", ".join(map(str, draws[:10]))}
+            if losses is not None:
+                told["least loss"] = min(losses[draw] for draw in draws)
+            rows[" → ".join(path) or _ALWAYS] = told
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+    return table.sort_values("trees", ascending=False, kind="stable") if rows else table
+
+
+def plot_rules(
+    models: PredictorSet | ReleasedTrees, search: str = "", highlight: Sequence[int] = ()
+) -> go.Figure:
+    """Plot the rules of all trees as a sunburst: the first question inside, the next around it.
+
+    A sector is as wide as the number of rules that go on from it, summed over trees. Its colour is
+    the least loss of its trees where the curator looks. What was not searched for, or
+    belongs to no picked tree, is grey.
+
+    Parameters
+    ----------
+    models : PredictorSet or ReleasedTrees
+        A set of decision trees.
+    search : str, default=""
+        Words of a question.
+    highlight : sequence of int, default=()
+        Picked draws.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A click on a sector goes into it.
+
+    Raises
+    ------
+    TypeError
+        If the set holds no trees.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
+    >>> figure = plot_rules(counted.draw(4, psi=0.0, random_state=0))
+    >>> list(figure.data[0].labels)
+    ['4 trees', 'x0']
+    """
+    trie, losses = _trie(models), _losses(models)
+    known = {path: place for path, place in trie.items() if path}
+    seen = {path for path in known if _seen(path, known[path], trie, search, set(highlight))}
+    shown = f"; {plural(len(seen), 'place')} with “{escape(search)}”" if search else ""
+    rules = sum(bool(place.ending) for place in trie.values())
+    told = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{shown}"
+    figure = new_figure(_TITLE, f"{told}; first question inside", height=520)
+    paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
+    figure.add_sunburst(
+        ids=["", *map(_id, paths)],
+        labels=[plural(models.n_draws, "tree"), *(escape(path[-1]) for path in paths)],
+        parents=[None, *(_id(path[:-1]) for path in paths)],
+        values=[0, *(len(known[path].ending) for path in paths)],
+        branchvalues="remainder",
+        hovertext=["", *(_hover(path, known[path], losses) for path in paths)],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker=_marker(paths, known, seen, losses),
+        maxdepth=5,
+        insidetextorientation="radial",
+        sort=False,
+    )
+    figure.update_layout(margin={"l": 18, "r": 18, "t": 84, "b": 18})
+    return trees_band(figure, models)
+
+
+def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
+    trees = need_trees(models)
+    trie: dict[Path, _Place] = {}
+    for draw, tree in enumerate(trees.trees):
+        for splits, _ in rules_of(tree):
+            path = tuple(
+                as_question(one.feature, trees.feature_names, one.relation, one.reference)
+                for one in splits
+            )
+            for end in range(len(path) + 1):
+                trie.setdefault(path[:end], _Place()).through.add(draw)
+            trie[path].ending.add(draw)
+    return trie
+
+
+def _losses(models: PredictorSet | ReleasedTrees) -> list[float] | None:
+    if isinstance(models, ReleasedTrees) or math.isnan(models.least):
+        return None
+    return [float(loss) for loss in models.losses]
+
+
+def _holds(path: Path, search: str) -> bool:
+    words = search.casefold().strip()
+    return not words or any(words in question.casefold() for question in path)
+
+
+def _seen(
+    path: Path, place: _Place, trie: dict[Path, _Place], search: str, highlight: set[int]
+) -> bool:
+    """Whether a place leads through what is searched for, or to it, in a picked tree."""
+    if highlight and not place.through & highlight:
+        return False
+    if _holds(path, search):
+        return True
+    return any(other[: len(path)] == path and _holds(other, search) for other in trie)
+
+
+def _marker(
+    paths: list[Path], known: dict[Path, _Place], seen: set[Path], losses: list[float] | None
+) -> dict[str, object]:
+    if losses is None:
+        colours = [BLUE if path in seen else GREY for path in paths]
+        return {"colors": ["rgba(0,0,0,0)", *colours]}
+    best = [min(losses[draw] for draw in known[path].through) for path in paths]
+    if len(seen) < len(paths):
+        colours = [ORANGE if path in seen else GREY for path in paths]
+        return {"colors": ["rgba(0,0,0,0)", *colours]}
+    scale = {"colorscale": LOSS_SCALE, "showscale": True, "colorbar": {"title": "least loss"}}
+    return {"colors": [min(losses), *best], **scale}
+
+
+def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
+    told = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} go here"]
+    if place.ending:
+        told.append(f"a rule of {plural(len(place.ending), 'tree')} ends here")
+    if losses is not None:
+        least = min(losses[draw] for draw in place.through)
+        told.append(f"least loss {number(least, 4)}")
+    return "<br>".join(told)
+
+
+def _id(path: Path) -> str:
+    return " → ".join(path)

@@ -1,0 +1,210 @@
+"""Trees side by side: their questions from the top down, a leaf's label by colour and word."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.text import number, plural, price
+from rashomon_explorer.plots.theme import CATEGORIES, GREY, add_band, new_figure
+from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
+from rashomon_explorer.rashomon_set.models import DecisionTrees, Leaf
+from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.rashomon_set.models.written import as_question
+
+MOST_TREES = 9
+_TITLE = "Trees, one by one"
+_WORD = 18  # letters of a question that fit
+
+
+def plot_trees(
+    models: PredictorSet | ReleasedTrees, draws: Sequence[int] | None = None
+) -> go.Figure:
+    """Plot some trees of a set beside each other; yes leads to the left, no to the right.
+
+    Parameters
+    ----------
+    models : PredictorSet or ReleasedTrees
+        A set of decision trees: the curator's, or what was paid for.
+    draws : sequence of int, optional
+        Which ones, at most nine; by default the best that the set knows, or the first.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A panel a tree, with its loss above where the curator looks.
+
+    Raises
+    ------
+    TypeError
+        If the set holds no trees.
+    ValueError
+        If there is no such draw, or there are more than nine.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
+    >>> figure = plot_trees(counted.draw(3, psi=0.4, random_state=0))
+    >>> figure.layout.title.text.split("<br>")[0]
+    'Trees, one by one'
+    """
+    trees = need_trees(models)
+    chosen = _chosen(models, draws)
+    columns = min(3, max(1, len(chosen)))
+    rows = max(1, math.ceil(len(chosen) / columns))
+    figure = new_figure(
+        _TITLE,
+        f"{len(chosen)} of {plural(models.n_draws, 'tree')}; yes to the left, no to the right",
+        height=150 + 230 * rows,
+    )
+    drawing = _Drawing(len(models.classes))
+    for place, draw in enumerate(chosen):
+        corner = place % columns, -(place // columns)
+        drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
+        figure.add_annotation(
+            x=corner[0] + 0.5,
+            y=corner[1] + 0.97,
+            text=_heading(models, draw),
+            showarrow=False,
+            font={"size": 11.5},
+        )
+    drawing.onto(figure, models.classes)
+    figure.update_layout(legend={"y": -0.01})
+    plain = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
+    figure.update_xaxes(range=[0, columns], **plain)
+    figure.update_yaxes(range=[1 - rows, 1], **plain)
+    return trees_band(figure, models)
+
+
+def need_trees(models: object) -> DecisionTrees:
+    """Trees of a set that holds some.
+
+    >>> need_trees(3)
+    Traceback (most recent call last):
+    TypeError: a set of decision trees is needed, got int
+    """
+    held = getattr(models, "models", None)
+    if not isinstance(held, DecisionTrees):
+        raise TypeError(f"a set of decision trees is needed, got {type(models).__name__}")
+    return held
+
+
+def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Figure:
+    """Mark a figure of trees: the curator's, or with the price that was paid."""
+    if not isinstance(models, ReleasedTrees):
+        return models_band(figure, models)
+    delta = models.guarantee.asked[1] if models.guarantee.asked else 1e-6
+    paid = price(models.guarantee.epsilon(delta), delta)
+    return add_band(figure, "release", f"released: paid for, {paid}")
+
+
+def _chosen(models: Any, draws: Sequence[int] | None) -> list[int]:
+    if draws is None:
+        order = list(range(models.n_draws))
+        if isinstance(models, PredictorSet) and not math.isnan(models.least):
+            order.sort(key=lambda draw: (models.losses[draw], draw))
+        return order[:MOST_TREES]
+    chosen = [int(draw) for draw in draws]
+    if len(chosen) > MOST_TREES or any(not 0 <= draw < models.n_draws for draw in chosen):
+        raise ValueError(
+            f"draws must be at most {MOST_TREES} of 0 to {models.n_draws - 1}, got {chosen}"
+        )
+    return chosen
+
+
+def _heading(models: Any, draw: int) -> str:
+    if isinstance(models, ReleasedTrees) or math.isnan(models.least):
+        return f"<b>{draw}</b>"
+    return f"<b>{draw}</b> · loss {number(float(models.losses[draw]), 4)}"
+
+
+@dataclass
+class _Drawing:
+    """Lines, questions and leaves of all trees, gathered into one trace a kind."""
+
+    n_classes: int
+    lines: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
+    questions: list[tuple[float, float, str, str]] = field(default_factory=list)
+    leaves: list[tuple[float, float, int, str]] = field(default_factory=list)
+
+    def tree(
+        self,
+        tree: Node,
+        names: Sequence[str],
+        classes: Sequence[Any],
+        corner: tuple[float, float],
+    ) -> None:
+        """Lay a tree out in the unit square at a corner, a step a question down."""
+        wide, deep = _size(tree)
+        left = [0]
+
+        def lay(node: Node, depth: int, path: str) -> tuple[float, float]:
+            y = corner[1] + 0.88 - 0.72 * depth / max(deep, 1)
+            if isinstance(node, Leaf):
+                x = corner[0] + (left[0] + 0.5) / wide
+                left[0] += 1
+                told = f"{path or 'always'}: {escape(str(classes[node.prediction]))}"
+                self.leaves.append((x, y, node.prediction, told))
+                return x, y
+            asked = as_question(node.feature, names, node.relation, node.reference)
+            words = escape(asked)
+            yes = lay(node.if_true, depth + 1, f"{path}{words}: yes<br>")
+            no = lay(node.if_false, depth + 1, f"{path}{words}: no<br>")
+            x = (yes[0] + no[0]) / 2
+            for end in (yes, no):
+                self.lines[0].extend([x, end[0], None])
+                self.lines[1].extend([y, end[1], None])
+            short = asked if len(asked) <= _WORD else f"{asked[: _WORD - 1]}…"
+            self.questions.append((x, y, escape(short), words))
+            return x, y
+
+        lay(tree, 0, "")
+
+    def onto(self, figure: go.Figure, classes: Sequence[Any]) -> None:
+        """Add the traces."""
+        line = {"color": GREY, "width": 1.2}
+        figure.add_scatter(
+            x=self.lines[0],
+            y=self.lines[1],
+            mode="lines",
+            line=line,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        for label in range(self.n_classes):
+            some = [leaf for leaf in self.leaves if leaf[2] == label]
+            if some:
+                figure.add_scatter(
+                    x=[leaf[0] for leaf in some],
+                    y=[leaf[1] for leaf in some],
+                    mode="markers+text",
+                    name=escape(str(classes[label])),
+                    text=[escape(str(classes[label]))] * len(some),
+                    textposition="bottom center",
+                    marker={"size": 10, "color": CATEGORIES[label % len(CATEGORIES)]},
+                    hovertext=[leaf[3] for leaf in some],
+                    hovertemplate="%{hovertext}<extra></extra>",
+                )
+        figure.add_scatter(
+            x=[one[0] for one in self.questions],
+            y=[one[1] for one in self.questions],
+            mode="text",
+            text=[one[2] for one in self.questions],
+            textfont={"size": 10.5},
+            hovertext=[one[3] for one in self.questions],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+
+
+def _size(tree: Node) -> tuple[int, int]:
+    """Leaves, and questions on the longest path."""
+    if isinstance(tree, Leaf):
+        return 1, 0
+    (a, deep), (b, deeper) = _size(tree.if_true), _size(tree.if_false)
+    return a + b, 1 + max(deep, deeper)
