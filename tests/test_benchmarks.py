@@ -333,20 +333,26 @@ def test_one_model_is_measured_by_every_way_that_applies(tmp_path: Path) -> None
     assert len(list(one_model.lines(found))) == len(found["ways"])
 
 
-def test_trees_are_counted_on_the_tables_that_are_there(tmp_path):
+def test_trees_are_counted_on_the_tables_that_are_there(tmp_path, monkeypatch):
     import pandas as pd
 
-    from benchmarks import trees
+    from benchmarks import private_trees, trees
+    from benchmarks.binary_tables import FILES
 
     rng = np.random.default_rng(0)
-    name, target, *_ = trees.TASKS[0]
+    name, target = FILES["COMPAS"]
     table = pd.DataFrame(rng.integers(0, 2, size=(60, 4)), columns=["a", "b", "c", target])
     table.to_csv(tmp_path / name, index=False)
-    measured = trees.measure(tmp_path, draws=5)
-    counted = measured["counted"]
+    for room in (trees, private_trees):
+        monkeypatch.setattr(room, "PYTHON", tmp_path / "nobody's python")
+    counted = [trees.one(tmp_path, 5, task) for task in trees.TASKS]
     assert counted[0]["size"] == counted[0]["class"] > 1000  # within a ψ of 1 is all of it
     assert sum("missing" in one for one in counted) == 2
-    assert len(list(trees.lines(measured))) == len(trees.TASKS)
+    beside = list(trees._beside(tmp_path, *trees.BESIDE[0]))
+    private = private_trees.measure(tmp_path, splits=2)
+    assert {one["way"] for one in private} == {"one private tree"}
+    measured = {"counted": counted, "beside": beside, "private": private}
+    assert len(list(trees.lines(measured))) == len(trees.TASKS) + 1 + len(private_trees.BUDGETS)
 
 
 def test_a_picture_of_rates_has_a_line_each_and_its_powers_of_ten():
