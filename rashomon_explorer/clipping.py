@@ -12,6 +12,7 @@ WORTH_A_WORD = 0.01
 """Share of the rows, or targets, above which clipping is said."""
 
 _ROUNDING = 1e-12
+_WELL_INSIDE = 1 - 1e-9
 _BLOCK = 4096
 
 
@@ -45,14 +46,19 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
     clipped, by_more = rows, 0
     for start in range(0, len(rows), _BLOCK):  # whole tables would be copied several times
         block = rows[start : start + _BLOCK]
-        unit, length, norm = _lengths(block)
+        # A sum of squares that is well inside, and no overflow, needs no closer look.
+        square = np.einsum("ij,ij->i", block, block)
+        near = np.flatnonzero(~(square < row_norm**2 * _WELL_INSIDE))
+        if not near.size:
+            continue
+        unit, length, norm = _lengths(block[near])
         longer = norm > row_norm
         # A row that was shortened before is longer by a rounding at most: it is no news.
         by_more += int((norm > row_norm * (1 + _ROUNDING)).sum())
         if longer.any():
             clipped = rows.copy() if clipped is rows else clipped
             shortened = unit[longer] * (row_norm / length[longer])[:, None]
-            clipped[start : start + _BLOCK][longer] = shortened
+            clipped[start + near[longer]] = shortened
     return clipped, by_more / max(1, len(rows))
 
 

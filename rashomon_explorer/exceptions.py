@@ -7,6 +7,14 @@ class DataError(ValueError):
     """The rows cannot be used as they are; the message names the column or line and the remedy."""
 
 
+class RowsChangedError(DataError):
+    """Rows are no longer what they were when the work on them began."""
+
+
+class ClusterError(RuntimeError):
+    """Workers were lost with their work; the message says what became of it."""
+
+
 class SamplerError(RuntimeError):
     """A sampler cannot draw from this target; the message says which setting to change."""
 

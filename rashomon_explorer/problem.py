@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.clipping import clip_rows, warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.losses import Loss, get_loss
+from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
 from rashomon_explorer.minimum import Minimum, Objective, minimise
+from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
+
+_HELD = ("_rows", "_targets")
 
 
 class Problem(Shown):
@@ -79,6 +82,26 @@ class Problem(Shown):
     ) -> None:
         features, targets = _numbers("X", X), _numbers("y", y)
         _check_rows(features, targets)
+        self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
+        check_labels(self.loss, targets)
+        say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
+        rows, self.clipped_share = clip_rows(features, row_norm)
+        self._rows = add_intercept(rows) if intercept else rows
+        del rows, features  # or they stay beside what is made of them
+        self._targets = targets
+        self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
+
+    def _declare(
+        self,
+        shape: tuple[int, ...],
+        loss: str | Loss,
+        radius: float,
+        row_norm: float,
+        ridge: float,
+        intercept: bool,
+        domain: Domain | None,
+    ) -> None:
+        """Keep what is declared, and the constants that follow for so many rows and columns."""
         if not isinstance(intercept, bool | np.bool_):
             raise ValueError(f"intercept must be True or False, got {intercept!r}")
         if domain is not None and not hasattr(domain, "project"):
@@ -92,19 +115,12 @@ class Problem(Shown):
         self.intercept = intercept
         self.constants = Constants.of(
             self.loss,
-            n=len(features),
-            p=(features.shape[1] + intercept) * self.loss.outputs,
+            n=shape[0],
+            p=(shape[1] + intercept) * self.loss.outputs,
             domain=self.domain,
             row_bound=row_bound(row_norm, intercept),
             ridge=ridge,
         )
-        _check_labels(self.loss, targets)
-        _say_if_clipped(self.loss, targets)
-        rows, self.clipped_share = clip_rows(features, row_norm)
-        self._rows = add_intercept(rows) if intercept else rows
-        del rows, features  # or they stay beside what is made of them
-        self._targets = targets
-        self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
 
     def _pose_again(
         self, problem: "Problem", *, domain: Domain, ridge: float, constants: Constants
@@ -112,7 +128,8 @@ class Problem(Shown):
         """Take another problem's clipped rows and loss: how a subclass begins."""
         self.loss, self.row_norm, self.intercept = problem.loss, problem.row_norm, problem.intercept
         self.domain, self.ridge, self.constants = domain, ridge, constants
-        self._rows, self._targets = problem._rows, problem._targets
+        whole = {name: kept for name, kept in vars(problem).items() if name in _HELD}
+        vars(self).update(whole)  # rows in blocks are not held
         self.clipped_share = problem.clipped_share
         self._objective = Objective(problem._objective.loss, ridge)
 
@@ -237,6 +254,30 @@ class Problem(Shown):
             for part in parts
         ]
 
+    def sampled(self, most: int) -> EmpiricalLoss:
+        """Mean loss of some of the rows, picked without a look at any (curator).
+
+        Parameters
+        ----------
+        most : int
+            About how many rows to take at most, fewer than n.
+
+        Returns
+        -------
+        EmpiricalLoss
+            Of the rows of one batch of ⌈n/most⌉.
+        """
+        return self.batches(math.ceil(self.n / most), generator(0))[0].loss
+
+    def of_loss(self, loss: Loss) -> EmpiricalLoss:
+        """Mean of another loss of the same clipped rows and targets.
+
+        Parameters
+        ----------
+        loss : Loss
+        """
+        return loss.empirical(self._rows, self._targets)
+
     def _title(self) -> str:
         return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"
 
@@ -266,7 +307,13 @@ def add_intercept(rows: FloatArray) -> FloatArray:
     return whole
 
 
-def _check_labels(loss: Loss, targets: FloatArray) -> None:
+def beyond(loss: Loss, targets: FloatArray) -> Mask:
+    """Whether targets (n,) lie beyond the bound of their loss, if it has one."""
+    return np.asarray(np.abs(targets) > getattr(loss, "target_bound", math.inf))
+
+
+def check_labels(loss: Loss, targets: FloatArray) -> None:
+    """Refuse targets (n,) that are no labels of a loss which has labels."""
     if loss.labels is None or np.isin(targets, loss.labels).all():
         return
     if loss.labels == (-1.0, 1.0):
@@ -278,10 +325,11 @@ def _check_labels(loss: Loss, targets: FloatArray) -> None:
     )
 
 
-def _say_if_clipped(loss: Loss, targets: FloatArray) -> None:
+def say_if_clipped(loss: Loss, share: float) -> None:
+    """Tell the curator if more than 1 % of the targets are beyond the loss's bound."""
     bound = getattr(loss, "target_bound", math.inf)
     warn_if_clipped(
-        float((np.abs(targets) > bound).mean()),
+        share,
         f"targets are outside [−{bound:g}, {bound:g}]",
         "Map them there by their public range first, or declare another bound: "
         f"{type(loss).__name__}(target_bound=...).",

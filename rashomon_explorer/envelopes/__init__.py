@@ -11,12 +11,14 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.envelopes.base import ExcessBound
 from rashomon_explorer.envelopes.clipped_slope import clipped_slope_bound
 from rashomon_explorer.envelopes.logistic import logistic_bound
+from rashomon_explorer.envelopes.of_blocks import SUMS, bound_of_blocks
 from rashomon_explorer.envelopes.softmax import softmax_bound
 from rashomon_explorer.envelopes.squared import squared_bound
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import EmpiricalLoss
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.losses.logistic import LogisticRisk
+from rashomon_explorer.losses.of_blocks import BlockRisk, kind_of
 from rashomon_explorer.losses.softmax import SoftmaxRisk
 from rashomon_explorer.losses.squared import SquaredRisk
 
@@ -28,13 +30,30 @@ ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
 }
 
 
+def has_envelope(risk: EmpiricalLoss) -> bool:
+    """Whether a bound of a mean loss is known, of whole tables or of blocks.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.losses import get_loss
+    >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
+    True
+    """
+    return kind_of(risk) in (SUMS if isinstance(risk, BlockRisk) else ENVELOPES)
+
+
 def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
     """Certified lower bound of the excess of a mean loss around a model.
 
     Parameters
     ----------
     risk : EmpiricalLoss
-        Of a type in ``ENVELOPES``.
+        Of a type in ``ENVELOPES``, or in blocks of a type in ``SUMS``.
     theta : ndarray of shape (p,)
     whiten : ndarray of shape (p, p)
         A^{-1/2} of a metric A that dominates the Hessian at ``theta``.
@@ -53,6 +72,8 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
     [0.0, 0.3333]
     """
+    if has_envelope(risk) and isinstance(risk, BlockRisk):
+        return bound_of_blocks(risk, theta, whiten)
     # Exactly of the type: a subclass may be another function, of which the bound proves nothing.
     if type(risk) not in ENVELOPES:
         raise SamplerError(
@@ -61,7 +82,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     return ENVELOPES[type(risk)](risk, theta, whiten)
 
 
-__all__ = ["ENVELOPES", "ExcessBound", "excess_bound"]
+__all__ = ["ENVELOPES", "ExcessBound", "excess_bound", "has_envelope"]
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,7 @@ from rashomon_explorer.losses import EmpiricalLoss
 from rashomon_explorer.losses.blocks import sum_row_blocks
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.losses.logistic import LogisticRisk
+from rashomon_explorer.losses.of_blocks import BlockRisk
 from rashomon_explorer.losses.softmax import SoftmaxRisk
 from rashomon_explorer.losses.squared import SquaredRisk
 
@@ -87,7 +88,7 @@ def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
     Parameters
     ----------
     risk : EmpiricalLoss
-        Of a type in ``BOWLS``.
+        Of a type in ``BOWLS``, or in blocks of such a type.
     where : Where
 
     Returns
@@ -104,7 +105,21 @@ def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
     >>> bowl.value(theta).round(4).tolist(), risk.value(theta).round(4).tolist()
     ([0.6931, 0.3556], [0.6931, 0.3556])
     """
+    if isinstance(risk, BlockRisk):
+        height, slope, bend = risk.mean(_OfBlock(where))
+        return Bowl(float(height), slope, bend)
     return BOWLS[type(risk)](risk, where)
+
+
+@dataclass(frozen=True)
+class _OfBlock:
+    """A block's bowl: the mean of bowls below blocks is one below their mean."""
+
+    where: Where
+
+    def __call__(self, risk: EmpiricalLoss) -> tuple[float, FloatArray, FloatArray]:
+        bowl = bowl_under(risk, self.where)
+        return bowl.height, bowl.slope, bowl.bend
 
 
 def _logistic(risk: LogisticRisk, where: Where) -> Bowl:

@@ -45,15 +45,32 @@ class LogisticBound:
     @classmethod
     def of(cls, rows: FloatArray, sigma: FloatArray) -> "LogisticBound":
         """Bound from whitened rows (n, p) and σ(a_i) (n,)."""
-        n, p = rows.shape
-        lever = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
-        if p > LARGEST_SPECTRUM:
+        sums = logistic_sums(rows, sigma)
+        return cls.of_sums(*sums)
+
+    @classmethod
+    def of_sums(
+        cls, square: FloatArray, third: FloatArray, fourth: FloatArray, second: FloatArray
+    ) -> "LogisticBound":
+        """Bound from what is a largest value, or a mean, over rows.
+
+        Parameters
+        ----------
+        square : ndarray of shape ()
+            ℓ².
+        third : ndarray of shape (q, p)
+            Of T, as :class:`ThirdMoment` has it; empty for more than 64 parameters.
+        fourth, second : ndarray of shape (q, q)
+            Of Q and of C₃², as :class:`FourthMoment` has them.
+        """
+        lever = float(np.sqrt(square))
+        if third.size == 0:
             return cls(lever, lever, None, None, np.inf, np.inf)
-        curvature = sigma * (1 - sigma) / n
-        third = ThirdMoment.of(rows, curvature * (1 - 2 * sigma))
-        fourth = FourthMoment.of(rows, np.full(n, 1 / n))
-        cubic = float(np.sqrt(FourthMoment.of(rows, curvature).supremum()))
-        return cls(lever, min(cubic, lever), third, fourth, third.supremum(), fourth.supremum())
+        p = third.shape[1]
+        skew, quartic = ThirdMoment(third), FourthMoment(fourth, p)
+        cubic = float(np.sqrt(max(FourthMoment(second, p).supremum(), 0.0)))
+        largest = skew.supremum(), quartic.supremum()
+        return cls(lever, min(cubic, lever), skew, quartic, *largest)
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound by the radius alone, nondecreasing; same shape as ``radius``."""
@@ -85,6 +102,23 @@ class LogisticBound:
         series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
         ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
         return np.asarray(radius**2 * ratio)
+
+
+def logistic_sums(
+    rows: FloatArray, sigma: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Arguments of :meth:`LogisticBound.of_sums`, of whitened rows (n, p) and σ(a_i) (n,)."""
+    n, p = rows.shape
+    square = np.einsum("ij,ij->i", rows, rows).max()
+    if p > LARGEST_SPECTRUM:
+        return square, *(np.empty(0),) * 3
+    curvature = sigma * (1 - sigma) / n
+    return (
+        square,
+        ThirdMoment.of(rows, curvature * (1 - 2 * sigma)).unfolded,
+        FourthMoment.of(rows, np.full(n, 1 / n)).gram,
+        FourthMoment.of(rows, curvature).gram,
+    )
 
 
 def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:

@@ -8,8 +8,6 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.envelopes.logistic import LogisticBound
 from rashomon_explorer.envelopes.moments import (
     LARGEST_SPECTRUM,
-    FourthMoment,
-    ThirdMoment,
     outer_squares,
 )
 from rashomon_explorer.losses.softmax import SoftmaxRisk
@@ -32,19 +30,28 @@ def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> L
     - *cubic* with C₃² ≥ sup_{‖v‖=1} Σ φ_i''(0)K_i(v)/n, by Cauchy–Schwarz and Σ φ_i''(0)/n ≤ 1;
     - *lever* with ℓ the largest k of a unit step.
     """
+    return LogisticBound.of_sums(*softmax_sums(risk, theta, whiten))
+
+
+def softmax_sums(
+    risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Arguments of :meth:`LogisticBound.of_sums` around ``theta`` (p,), whitened (p, p)."""
     parts = whiten.reshape(len(risk.own), risk.rows.shape[1], -1)
-    return _bound(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
+    return _sums(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
 
 
-def _bound(scores: FloatArray, probability: FloatArray) -> LogisticBound:
-    """Bound from the changes (C − 1, n, p) of scores by a unit step, and probabilities (C − 1, n).
+def _sums(
+    scores: FloatArray, probability: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Add up over rows, from scores (C − 1, n, p) and probabilities (C − 1, n).
 
     Row i's score c changes by scores[c, i]·u for a whitened step u.
     """
     _, n, p = scores.shape
-    lever = _longest_lever(scores)
+    lever = np.asarray(_longest_lever(scores)) ** 2
     if p > LARGEST_SPECTRUM:
-        return LogisticBound(lever, lever, None, None, np.inf, np.inf)
+        return lever, *(np.empty(0),) * 3
     q = p * (p + 1) // 2
     second, fourth, third = np.zeros((q, q)), np.zeros((q, q)), np.zeros((q, p))
     for low in range(0, n, _ROWS_AT_ONCE):
@@ -53,10 +60,7 @@ def _bound(scores: FloatArray, probability: FloatArray) -> LogisticBound:
         second += variance @ square.T / n
         fourth += square @ square.T / n
         third += skewness / n
-    cubic = math.sqrt(max(FourthMoment((second + second.T) / 2, p).supremum(), 0.0))
-    skew, quartic = ThirdMoment(third), FourthMoment(fourth, p)
-    largest = skew.supremum(), quartic.supremum()
-    return LogisticBound(lever, min(cubic, lever), skew, quartic, *largest)
+    return lever, third, fourth, (second + second.T) / 2
 
 
 def _longest_lever(scores: FloatArray) -> float:

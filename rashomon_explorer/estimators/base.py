@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.block_problem import BlockProblem
+from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
+from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
@@ -26,7 +29,6 @@ from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Charge, Guarantee, no_guarantee
-from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
@@ -82,7 +84,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
-    def _fit(self, table: UnreadTable, leak: str) -> None:
+    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes.
 
         ``leak`` says what the rows were made with that was learnt from them, if anything.
@@ -100,19 +102,19 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         def draw() -> dict[str, Any]:
             if charge is not None:
-                recognise(charge.path, table.values[0])
+                table.recognised(charge.path)
             return self._drawn(table, loss, planned, sampler, guarantee, context)
 
         charge = self._reserve(guarantee, planned)
         fitted = draw() if charge is None else charge.run(draw)
         self._hold(fitted)
 
-    def _posed(self, table: UnreadTable) -> Loss:
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
         return get_loss(self._loss)
 
     def _drawn(
         self,
-        table: UnreadTable,
+        table: UnreadTable | BlockTable,
         loss: Loss,
         planned: Plan,
         sampler: Sampler,
@@ -124,19 +126,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
-        rows, scale = self._seen(table, planned, rng)
-        problem = Problem(
-            rows,
-            self._targets(table),
-            loss=loss,
-            radius=radius_of(planned),
-            row_norm=self._row_norm,
-            ridge=planned.ridge,
-        )
-        del rows  # the problem has its own
-        shortened = problem.clipped_share
-        if scale is not None:  # rows that were mapped are another question
-            shortened = clip_rows(table.values[0], self._row_norm)[1]
+        problem, scale, shortened = self._problem(table, loss, planned, rng)
         if table.may_be_long:
             warn_if_shortened(shortened, self._row_norm)
         public = {**self._public(table), "scale_": scale}
@@ -153,15 +143,46 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
 
-    def _seen(
-        self, table: UnreadTable, planned: Plan, rng: np.random.Generator
-    ) -> tuple[FloatArray, ColumnMap | None]:
-        """Rows as the models are to see them, and the released map."""
-        rows = table.values[0]
+    def _problem(
+        self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        """Pose the problem of the rows as the models are to see them.
+
+        With the released map of the columns, if one is paid for, and the share of the rows that
+        were longer than declared before it.
+        """
+        declared: dict[str, Any] = {
+            "loss": loss,
+            "radius": radius_of(planned),
+            "row_norm": self._row_norm,
+            "ridge": planned.ridge,
+        }
+        if isinstance(table, BlockTable):
+            return self._problem_of_blocks(table, declared, planned, rng)
+        rows, scale = table.values[0], None
+        if planned.columns is not None:
+            scale = released_map(rows, planned.columns, rng)
+            rows = scale.rows(rows)
+        problem = Problem(rows, self._targets(table), **declared)
+        del rows  # the problem has its own
+        if scale is None:
+            return problem, None, problem.clipped_share
+        # Rows that were mapped are another question.
+        return problem, scale, clip_rows(table.values[0], self._row_norm)[1]
+
+    def _problem_of_blocks(
+        self, table: BlockTable, declared: dict[str, Any], planned: Plan, rng: np.random.Generator
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        coded = table.coded(self._target_step())
         if planned.columns is None:
-            return rows, None
-        scale = released_map(rows, planned.columns, rng)
-        return scale.rows(rows), scale
+            problem = BlockProblem(coded, **declared)
+            self._say_beyond(problem.targets_beyond)
+            return problem, None, problem.clipped_share
+        scale = released_map(table.numeric, planned.columns, rng)
+        problem = BlockProblem(coded.then(Mapped(scale)), **declared)
+        self._say_beyond(problem.targets_beyond)
+        (longer,) = table.numeric.reduce(Longer(self._row_norm))
+        return problem, scale, float(longer[0]) / problem.n
 
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
         n_features = planned.p // loss.outputs - 1
@@ -196,7 +217,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
     def _rashomon_set(
         self,
-        table: UnreadTable,
+        table: UnreadTable | BlockTable,
         problem: Problem,
         planned: Plan,
         guarantee: Guarantee,

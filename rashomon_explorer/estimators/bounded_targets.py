@@ -6,6 +6,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import warn_if_clipped
+from rashomon_explorer.estimators.block_table import OnUnit
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.unread import UnreadTable
 
@@ -24,13 +25,20 @@ class BoundedTargets(PaysForRows):
     def _targets(self, table: UnreadTable) -> FloatArray:
         low, high = self._target_bounds()
         targets = table.values[1].astype(float)
+        self._say_beyond(float(((targets < low) | (targets > high)).mean()))
+        held = np.clip(targets, low, high)  # or mapping may overflow
+        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
+
+    def _target_step(self) -> OnUnit:
+        return OnUnit(*self._target_bounds())
+
+    def _say_beyond(self, share: float) -> None:
+        low, high = self._target_bounds()
         warn_if_clipped(
-            float(((targets < low) | (targets > high)).mean()),
+            share,
             f"targets are outside target_bounds=({low:g}, {high:g})",
             "Declare the range that targets can have.",
         )
-        held = np.clip(targets, low, high)  # or mapping may overflow
-        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_bounds(self) -> tuple[float, float]:
         bounds = np.asarray(self._given_bounds(), dtype=float)

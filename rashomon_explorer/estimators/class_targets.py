@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.block_table import BlockTable, ClassCodes
 from rashomon_explorer.estimators.classes import (
     CLASSES_BEFORE_LABELS,
     class_codes,
@@ -33,18 +34,26 @@ class ClassTargets(PaysForRows):
             n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
-    def _posed(self, table: UnreadTable) -> Loss:
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
         return self._loss_of(len(self._labels(table)))
 
-    def _public(self, table: UnreadTable) -> dict[str, Any]:
+    def _public(self, table: UnreadTable | BlockTable) -> dict[str, Any]:
         return {**super()._public(table), "classes_": self._labels(table)}
 
-    def _labels(self, table: UnreadTable) -> NDArray[Any]:
+    def _labels(self, table: UnreadTable | BlockTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
+        if known is None and isinstance(table, BlockTable):
+            raise ValueError(
+                "rows in blocks are not read to find the classes: declare them, classes=[...], or "
+                "in a schema"
+            )
         if known is None and self.ledger is not None:
             raise ValueError(CLASSES_BEFORE_LABELS)
-        return found_classes(table.values[1]) if known is None else known
+        if known is not None:
+            return known
+        assert isinstance(table, UnreadTable)
+        return found_classes(table.values[1])
 
     def _known_classes(self) -> NDArray[Any] | None:
         """Classes that were declared here or by the schema."""
@@ -56,6 +65,11 @@ class ClassTargets(PaysForRows):
         classes = self._labels(table)
         codes = class_codes(labels, classes)
         return 2 * codes - 1 if len(classes) == 2 else codes
+
+    def _target_step(self) -> ClassCodes:
+        classes = self._known_classes()
+        assert classes is not None  # asked for beforehand
+        return ClassCodes(classes, self._declared)
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
         stated = super()._stated(guarantee)

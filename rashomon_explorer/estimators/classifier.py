@@ -10,6 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.class_targets import ClassTargets
@@ -244,14 +245,16 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     @refuses_weights
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonClassifier":
+    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonClassifier":
         """Charge the ledger and draw the models.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            classes must be declared for them.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes.
+            Labels of two or more classes; left out for rows in blocks, which have their own.
 
         Returns
         -------
@@ -269,7 +272,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
             If parameters, declared classes or shapes cannot be used; nothing was read or spent.
             Without a ledger also for what the rows cause.
         """
-        table = self._table(X, y, numeric=self._numeric)
+        table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

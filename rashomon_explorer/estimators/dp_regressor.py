@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
 from rashomon_explorer.estimators.one_model import OneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
@@ -215,7 +216,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _posed(self, table: UnreadTable) -> Loss:
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
         return get_loss(self.loss)
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:

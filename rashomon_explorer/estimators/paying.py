@@ -9,7 +9,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks, Step, row_blocks
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.estimators.block_table import BlockTable, is_in_blocks
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
@@ -55,6 +57,11 @@ class PaysForRows(ShowsFit, LooksThrough):
     def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
         """Measure the table; no value is read."""
         declared, charged = self._declared, self.ledger is not None
+        if is_in_blocks(X):
+            raise TypeError(
+                f"{type(self).__name__} needs whole tables: rows in blocks are taken by "
+                "RashomonClassifier and RashomonRegressor. Nothing was read or charged"
+            )
         if declared is None:
             return UnreadTable(self, X, y, numeric=numeric, charged=charged)
         warn_of_unconfirmed(declared)
@@ -67,6 +74,18 @@ class PaysForRows(ShowsFit, LooksThrough):
         self._targets(table)
         if table.may_be_long:
             warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
+
+    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable | BlockTable:
+        """Measure the table, whole or in blocks; no value is read."""
+        if not is_in_blocks(X):
+            return self._table(X, y, numeric=numeric)
+        declared = self._declared
+        if isinstance(X, RowBlocks) and y is not None:
+            raise TypeError("rows in blocks have their targets with them: leave y out")
+        if declared is not None:
+            warn_of_unconfirmed(declared)
+        blocks = X if isinstance(X, RowBlocks) else row_blocks(X, y)
+        return BlockTable(blocks, declared, self._row_norm)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""
@@ -81,7 +100,14 @@ class PaysForRows(ShowsFit, LooksThrough):
             return np.asarray(self.encoder_.transform(X))
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _posed(self, table: UnreadTable) -> Loss:
+    def _target_step(self) -> Step:
+        """Make a block's targets what the loss takes."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are")
+
+    def _say_beyond(self, share: float) -> None:
+        """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
+
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
         """Loss of the problem that the table poses; reads no value where there is a ledger."""
         raise TypeError(f"{type(self).__name__} must say what its loss is")
 
@@ -89,7 +115,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         """Targets (n,) as the loss takes them."""
         raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _public(self, table: UnreadTable) -> dict[str, Any]:
+    def _public(self, table: UnreadTable | BlockTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
         return table.public()
 

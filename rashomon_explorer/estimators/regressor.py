@@ -10,6 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
 from rashomon_explorer.estimators.pipelines import pays_for_rows
@@ -144,13 +145,15 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     @refuses_weights
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonRegressor":
+    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonRegressor":
         """Charge the ledger and draw the models.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole.
         y : array-like of shape (n_samples,)
+            Left out for rows in blocks, which have their own.
 
         Returns
         -------
@@ -169,7 +172,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
             Without a ledger also for what the rows cause.
         """
         self._target_bounds()
-        table = self._table(X, y, numeric=self._numeric)
+        table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

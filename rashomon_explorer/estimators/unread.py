@@ -1,6 +1,7 @@
 """A table that is known by its shape until its price is charged."""
 
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.leak_memory import recall
+from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.shapes import public_shape
 
 _DECLARE = (
@@ -96,6 +98,10 @@ class UnreadTable:
     def leak(self) -> str:
         """What the numbers themselves tell that they were made with; looks at them."""
         return recall(self.values[0])
+
+    def recognised(self, ledger: Path) -> None:
+        """Note the table in the registry beside a ledger; warn if it is charged to another."""
+        recognise(ledger, self.values[0])
 
     def public(self) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""

@@ -1,10 +1,12 @@
 """Private centres and spreads of the columns, released before the models are drawn."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.planning.columns import ColumnsPlan
@@ -14,12 +16,14 @@ _LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is take
 _LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more would be noise
 
 
-def released_map(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator) -> ColumnMap:
+def released_map(
+    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+) -> ColumnMap:
     """Release centres and spreads, for the price of ``paid``.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, d)
+    rows : ndarray of shape (n, d) or RowBlocks
         Private; shortened to ``paid.row_norm`` first.
     paid : ColumnsPlan
         Of the same n and d.
@@ -42,7 +46,9 @@ def released_map(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator) 
     return map_of(noisy_moments(rows, paid, rng), paid)
 
 
-def noisy_moments(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator) -> FloatArray:
+def noisy_moments(
+    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+) -> FloatArray:
     """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public.
 
     They are rounded to the grid that models are rounded to.
@@ -54,11 +60,22 @@ def noisy_moments(rows: FloatArray, paid: ColumnsPlan, rng: np.random.Generator)
     return to_public_grid(noisy)
 
 
-def exact_moments(rows: FloatArray, paid: ColumnsPlan) -> FloatArray:
+def exact_moments(rows: FloatArray | RowBlocks, paid: ColumnsPlan) -> FloatArray:
     """Means of a·u and u² (2, d), u a row over ``row_norm``.  Curator: not private."""
+    if isinstance(rows, RowBlocks):
+        (total,) = rows.reduce(_Moments(paid))
+        return np.asarray(total / rows.n)
     unit = clip_rows(np.asarray(rows, dtype=float), paid.row_norm)[0] / paid.row_norm
     squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
     return np.stack([paid.weight * unit.mean(axis=0), squares])
+
+
+@dataclass(frozen=True)
+class _Moments:
+    paid: ColumnsPlan
+
+    def __call__(self, rows: FloatArray, targets: object) -> tuple[FloatArray]:
+        return (len(rows) * exact_moments(rows, self.paid),)
 
 
 def map_of(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:

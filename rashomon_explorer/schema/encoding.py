@@ -56,7 +56,18 @@ def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArr
     >>> encoded_rows(schema, pd.DataFrame({"age": [50], "home": ["own"]})).round(3)
     array([[ 0. ,  0.5, -0.5]])
     """
-    read = readings_of(schema, X)
+    return _in_size(readings_of(schema, X), row_norm)
+
+
+def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
+    """Encode as :func:`encoded_rows`, without a word about values beyond what is declared.
+
+    For a block of a table that is encoded again in every pass.
+    """
+    return _in_size(_read(schema, X), row_norm)
+
+
+def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
     scale = row_norm / math.sqrt(len(read))
     return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
 
@@ -89,6 +100,13 @@ def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     >>> reading.values.tolist()
     [50.0]
     """
+    read = _read(schema, X)
+    _say_what_was_clipped({column.name: reading.outside for column, reading in read})
+    say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
+    return read
+
+
+def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     places = find_features(schema, X)
     cells = cells_of(X)
     read: list[tuple[Column, Reading]] = []
@@ -100,8 +118,6 @@ def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
                 f"({_rules(column)}): correct it, or declare what is to become of it"
             )
         read.append((column, reading))
-    _say_what_was_clipped({column.name: reading.outside for column, reading in read})
-    say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
     return read
 
 

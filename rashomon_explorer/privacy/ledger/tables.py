@@ -6,11 +6,15 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rashomon_explorer.exceptions import LedgerWarning, SameTableWarning
-from rashomon_explorer.privacy.ledger.fingerprint import KEY_BYTES, fingerprint
+from rashomon_explorer.privacy.ledger.fingerprint import KEY_BYTES, fingerprint, of_hashes
 from rashomon_explorer.users_line import users_line
 
 NAME = ".rashomon-tables"
@@ -68,7 +72,7 @@ class TableRegistry:
         with self._open() as connection:
             for statement in _TABLES:
                 connection.execute(statement)
-            found = None if rows is None else fingerprint(rows, _key(connection))
+            found = None if rows is None else _found(rows, _key(connection))
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT OR IGNORE INTO ledgers VALUES (?)", (ledger,))
             if found is not None:
@@ -108,6 +112,33 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
     if others:
         warnings.warn(same_table(others, ledger.name), SameTableWarning, stacklevel=users_line())
     return others
+
+
+def recognise_hashes(
+    ledger: Path, shape: tuple[int, int], each: NDArray[np.uint64]
+) -> tuple[str, ...]:
+    """Do as :func:`recognise` for a table that is not held, by the hashes of its rows.
+
+    Parameters
+    ----------
+    ledger : Path
+    shape : tuple of int
+    each : ndarray of shape (n,)
+        From :func:`rashomon_explorer.privacy.ledger.fingerprint.row_hashes`, in any order.
+    """
+    return recognise(ledger, _Hashes(shape, each))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hashes:
+    shape: tuple[int, int]
+    each: NDArray[np.uint64]
+
+
+def _found(rows: Any, key: bytes) -> bytes:
+    if isinstance(rows, _Hashes):
+        return of_hashes(rows.shape, rows.each, key)
+    return fingerprint(rows, key)
 
 
 def same_table(others: tuple[str, ...], ledger: str) -> str:

@@ -10,6 +10,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.losses.clipped_pull import ClippedPullRisk, clipped
+from rashomon_explorer.losses.of_blocks import BlockRisk
 from rashomon_explorer.planning.sensitivity import data_slope
 from rashomon_explorer.samplers.drift.gibbs import GibbsDrift
 
@@ -74,6 +75,6 @@ class ClippedDrift(GibbsDrift):
     def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
         """Return the gradient; it remembers nothing."""
         problem = self.target.problem
-        risk = self.followed.empirical(problem.rows, problem.targets)
-        assert isinstance(risk, ClippedPullRisk)
+        risk = problem.of_loss(self.followed)
+        assert isinstance(risk, ClippedPullRisk | BlockRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)

@@ -9,7 +9,6 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.envelopes.bowl import Bowl, Where, bowl_under
 from rashomon_explorer.losses import EmpiricalLoss
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.rejection.cut_normal import CutNormal
 from rashomon_explorer.samplers.rejection.neighbourhood import ball_around
 from rashomon_explorer.samplers.rejection.plane import Plane
@@ -198,8 +197,7 @@ def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
     """
     problem = target.problem
     risk = problem.evaluator().loss
-    parts = math.ceil(problem.n / SAMPLE)
-    few = risk if parts == 1 else problem.batches(parts, generator(0))[0].loss
+    few = risk if problem.n <= SAMPLE else problem.sampled(SAMPLE)
     flat = Bowl(plane.height, plane.slope, plane.ridge * np.eye(problem.p))
     here = _start(target, few, flat)
     for _ in range(_STEPS):
@@ -208,7 +206,7 @@ def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
         here = found if gain > 0 else here
         if gain < _ENOUGH:
             break
-    if parts == 1:
+    if few is risk:
         return here
     start = BowlProposal(target, flat)
     return _between(target, start, _below(problem, risk, here.mean, here.covariance))

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.envelopes import ENVELOPES
+from rashomon_explorer.envelopes import has_envelope
 from rashomon_explorer.envelopes.bowl import BOWLS
 from rashomon_explorer.envelopes.moments import LARGEST_SPECTRUM
 from rashomon_explorer.envelopes.shifted import Expandable, Minimised, ShiftedBound
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.losses.of_blocks import kind_of
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.rejection.bowl import SAMPLE, least_bowl
 from rashomon_explorer.samplers.rejection.envelope import Envelope
@@ -127,7 +128,7 @@ def bowl_pays(target: GibbsTarget, kept: float) -> bool:
     """
     problem = target.problem
     n, p = problem.n, problem.p
-    if p < 2 or type(problem.evaluator().loss) not in BOWLS:
+    if p < 2 or kind_of(problem.evaluator().loss) not in BOWLS:
         return False
     passes = n + _SEARCH * min(n, SAMPLE)
     return _looks(n, p) > kept * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
@@ -140,7 +141,7 @@ def envelope_pays(target: GibbsTarget, kept: float) -> bool:
     useless where the law is hot; a loss with kinks, or of a user's own, has none.
     """
     problem = target.problem
-    if type(problem.evaluator().loss) not in ENVELOPES or not math.isfinite(problem.constants.M):
+    if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
         return False
     pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
     return _looks(problem.n, problem.p) > kept * (problem.n * pairs**2 + pairs**3)

@@ -1,0 +1,85 @@
+"""One door to rows in blocks, whatever they are in."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.blocks.dask_rows import DaskRows, is_dask
+from rashomon_explorer.blocks.parquet import ParquetRows
+from rashomon_explorer.blocks.row_blocks import RowBlocks
+from rashomon_explorer.blocks.source import ArrayRows, RowSource
+from rashomon_explorer.blocks.workers import workers_of
+
+
+def row_blocks(
+    X: Any,
+    y: Any = None,
+    *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    executor: Any = None,
+) -> RowBlocks:
+    """Rows that an estimator fits block by block, without holding them.
+
+    Parameters
+    ----------
+    X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str or path
+        A path is that of a Parquet file, or of a folder of them, in the order of their names.
+    y : array-like of shape (n,), optional
+        Targets; of a Dask collection one in the same partitions. Left out for Parquet.
+    target : str, optional
+        Column of the targets in Parquet files, or in a DataFrame without y.
+    columns : sequence of str, optional
+        Features; by default every column but the target.
+    n_jobs : int, optional
+        Work on blocks through joblib, and so wherever ``joblib.parallel_config`` says; by default
+        on threads of this process.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to work on blocks instead. Sums have the same digits everywhere.
+
+    Returns
+    -------
+    RowBlocks
+        To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
+        the footers are, of a Dask DataFrame the lengths of its partitions.
+
+    Raises
+    ------
+    DataError
+        If files lack, columns lack, or shapes do not agree.
+    TypeError
+        If targets are given twice or not at all.
+
+    Examples
+    --------
+    >>> table = row_blocks(np.eye(3), np.array([1, 0, 1]))
+    >>> table.source.shape, table.n_blocks
+    ((3, 3), 1)
+    """
+    return RowBlocks(_source(X, y, target, columns), workers=workers_of(n_jobs, executor))
+
+
+def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> RowSource:
+    if (y is None) == (target is None):
+        raise TypeError("targets must be given once: as y, or by the name of their column, target=")
+    if isinstance(X, str | os.PathLike):
+        if target is None:
+            raise TypeError("a Parquet file holds its targets: say target= their column")
+        return ParquetRows.of(Path(X), target, columns)
+    if target is not None:
+        names = list(X.columns)
+        wanted = [name for name in names if name != target] if columns is None else list(columns)
+        X, y = X[wanted], X[target]
+    elif columns is not None:
+        X = X[list(columns)]
+    if is_dask(X):
+        return DaskRows.of(X, y)
+    return ArrayRows(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+
+
+def _flat(y: Any) -> Any:
+    return y if hasattr(y, "shape") else np.asarray(y)

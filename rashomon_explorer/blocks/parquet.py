@@ -1,0 +1,177 @@
+"""Rows of Parquet files, read a row group at a time."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.blocks.source import Piece
+from rashomon_explorer.exceptions import DataError
+
+_ROWS_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a file, known from the file's footer.
+
+    Parameters
+    ----------
+    path : str
+        Absolute: a worker may stand in another folder.
+    number : int
+        Of the group in its file, from 0.
+    rows : int
+    """
+
+    path: str
+    number: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """Rows of one Parquet file, or of all in a folder in the order of their names.
+
+    Only footers are read beforehand: names, types and numbers of rows.
+
+    Parameters
+    ----------
+    groups : tuple of RowGroup
+    columns : tuple of str
+        Features, in this order.
+    target : str
+    tabular : bool
+        Whether pieces are DataFrames, for a schema to read, or arrays of numbers.
+    """
+
+    groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...]
+    target: str
+    tabular: bool
+
+    @classmethod
+    def of(
+        cls, path: str | os.PathLike[str], target: str, columns: Sequence[str] | None = None
+    ) -> "ParquetRows":
+        """Look at the footers of a file or folder.
+
+        Parameters
+        ----------
+        path : str or path
+        target : str
+            Name of the column with the targets.
+        columns : sequence of str, optional
+            Features; by default all other columns.
+
+        Raises
+        ------
+        DataError
+            If there is no file, a column lacks, files differ in their columns, or there is no row.
+        """
+        files = _files(Path(path).absolute())
+        read: list[RowGroup] = []
+        first: dict[str, bool] | None = None
+        for file in files:
+            footer, kinds = _footer(file)
+            first = kinds if first is None else first
+            if kinds != first:
+                raise DataError(f"{file} has other columns, or types, than {files[0]}")
+            read += [
+                RowGroup(str(file), number, footer.row_group(number).num_rows)
+                for number in range(footer.num_row_groups)
+            ]
+        assert first is not None
+        wanted = tuple(name for name in first if name != target) if columns is None else columns
+        for name in (target, *wanted):
+            if name not in first:
+                raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
+        filled = tuple(group for group in read if group.rows)
+        if not filled:
+            raise DataError(f"{path} holds no row")
+        return cls(filled, tuple(wanted), target, not all(first[name] for name in wanted))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features."""
+        return sum(group.rows for group in self.groups), len(self.columns)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.columns
+
+    @property
+    def reread(self) -> bool:
+        """Files are read in every pass."""
+        return True
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
+        from pyarrow.parquet import ParquetFile
+
+        ends = list(accumulate(group.rows for group in self.groups))
+        for place in range(bisect_right(ends, low), len(self.groups)):
+            group = self.groups[place]
+            at = ends[place] - group.rows
+            if at >= high:
+                return
+            with ParquetFile(group.path) as file:
+                batches = file.iter_batches(
+                    _ROWS_AT_ONCE,
+                    row_groups=[group.number],
+                    columns=[*self.columns, self.target],
+                    use_threads=False,
+                )
+                for batch in batches:
+                    start, stop = max(low - at, 0), min(high - at, len(batch))
+                    at += len(batch)
+                    if start < stop:
+                        yield self._piece(batch.slice(start, stop - start))
+                    if at >= high:
+                        break
+
+    def place(self, row: int) -> str:
+        """Say file, row group and row."""
+        ends = list(accumulate(group.rows for group in self.groups))
+        group = self.groups[found := bisect_right(ends, row)]
+        inside = row - (ends[found] - group.rows)
+        return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
+
+    def _piece(self, batch: Any) -> Piece:
+        targets = batch.column(self.target).to_pandas().to_numpy()
+        if self.tabular:
+            return batch.select(list(self.columns)).to_pandas(), targets
+        rows = np.empty((len(batch), len(self.columns)))
+        for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
+            rows[:, j] = batch.column(name).to_pandas().to_numpy(dtype=np.float64)
+        return rows, targets
+
+
+def _files(path: Path) -> list[Path]:
+    found = [path] if path.is_file() else sorted(path.glob("**/*.parquet"))
+    if not found:
+        raise DataError(f"{path} is no Parquet file and no folder of files named *.parquet")
+    return found
+
+
+def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
+    """Metadata of a file, and whether each of its columns holds numbers."""
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
+    try:
+        with ParquetFile(file) as opened:
+            schema, footer = opened.schema_arrow, opened.metadata
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{file} cannot be read as Parquet: {error}") from error
+    kinds = pa.types
+    numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
+    return footer, {field.name: any(is_(field.type) for is_ in numeric) for field in schema}

@@ -1,0 +1,240 @@
+"""Rows in blocks of one size, and sums over them that are the same wherever they are made."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.seen import Seen, look
+from rashomon_explorer.blocks.source import Piece, RowSource, numbers
+from rashomon_explorer.blocks.tree import Merge, Node, Tree, added, branches
+from rashomon_explorer.blocks.workers import Span, Threads, Workers
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.exceptions import DataError, RowsChangedError
+
+BLOCK_ROWS = 2**14
+"""Rows of every block but the last, whatever pieces the source has: a few megabytes."""
+
+Step = Callable[[Any, Any], Piece]
+"""Makes rows and targets of rows and targets, each from itself alone."""
+
+Reduction = Callable[[FloatArray, FloatArray], Any]
+"""What a block's rows (m, d) and targets (m,) come to."""
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """Rows and targets that are read block by block and never held whole.
+
+    Blocks have a fixed size and order, and are added up along a fixed binary tree, each on one
+    thread: a sum has the same digits from an array, a folder of files or a cluster, with one
+    worker or eight.
+
+    Parameters
+    ----------
+    source : RowSource
+    steps : tuple of callables
+        What is done to each block's rows, in order; the last must give numbers.
+    workers : Workers
+        By default threads of this process.
+    rows : int
+        Rows in a block.
+    seen : Seen, optional
+        What the blocks were when they were looked at: a block that has changed since is an error.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.blocks.source import ArrayRows
+    >>> table = RowBlocks(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
+    >>> [targets.tolist() for _, targets in table.blocks()]
+    [[0.0, 1.0], [2.0, 3.0], [4.0]]
+    >>> table.reduce(lambda rows, targets: (targets @ rows,))
+    (array([10., 10.]),)
+    """
+
+    source: RowSource
+    steps: tuple[Step, ...] = ()
+    workers: Workers = field(default_factory=Threads)
+    rows: int = BLOCK_ROWS
+    seen: Seen | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows; public."""
+        return self.source.shape[0]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n // self.rows)
+
+    def then(self, *steps: Step) -> "RowBlocks":
+        """Return the table whose rows are these, taken further.
+
+        Parameters
+        ----------
+        *steps : callable
+            Picklable, for other processes.
+        """
+        return replace(self, steps=(*self.steps, *steps), seen=None)
+
+    def blocks(
+        self, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Rows (m, d) and targets (m,) of each block, in order, read here.
+
+        Parameters
+        ----------
+        first, last : int
+            From which block on, and before which to end; by default all.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used; the message says where it is.
+        RowsChangedError
+            If a block is not what it was when it was looked at.
+        """
+        span = first, self.n_blocks if last is None else last
+        for _, rows, targets in _blocks(self.source, self._how, span):
+            yield rows, targets
+
+    def reduce(self, function: Reduction, merge: Merge = added) -> Any:
+        """Find what all blocks come to, joined along a tree that their number alone decides.
+
+        Parameters
+        ----------
+        function : callable
+            Takes rows (m, d) and targets (m,) of a block, which it must not keep; picklable, for
+            other processes. By default it returns a tuple of arrays, always of the same shapes.
+        merge : callable, optional
+            Joins two neighbours, the earlier one first; by default arrays are added up.
+
+        Raises
+        ------
+        DataError, RowsChangedError
+            As :meth:`blocks`.
+        ClusterError
+            If workers were lost.
+        """
+        spans = list(branches(self.n_blocks, self.workers.count))
+        tree, what = Tree(merge), (self._how, function, merge)
+        with one_blas_thread():  # how BLAS rounds depends on its threads
+            for nodes in self.workers.run(_branch, self.source, what, spans):
+                for level, value in nodes:
+                    tree.push(level, value)
+        return tree.total()
+
+    def looked_at(self) -> "RowBlocks":
+        """Return the same table, with what its blocks are now; reads every row once."""
+        return replace(self, seen=Seen(self.reduce(look, merge=_joined)))
+
+    @property
+    def _how(self) -> "_How":
+        held = self.seen if self.source.reread else None
+        return _How(self.steps, self.rows, self.n, held)
+
+
+@dataclass(frozen=True)
+class _How:
+    """All that a worker needs beside the source."""
+
+    steps: tuple[Step, ...]
+    rows: int
+    n: int
+    seen: Seen | None
+
+
+def _branch(source: RowSource, what: Any, span: Span) -> list[Node]:
+    """Add up consecutive blocks: a pure function of rows, what to do, and which."""
+    how, function, merge = what
+    tree = Tree(merge)
+    with one_blas_thread():
+        for _, rows, targets in _blocks(source, how, span):
+            tree.push(0, function(rows, targets))
+    return tree.nodes()
+
+
+def _blocks(
+    source: RowSource, how: _How, span: Span
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
+    cut = _cut(source.pieces(low, high), how.rows)
+    for index, (rows, targets) in enumerate(cut, start=span[0]):
+        first = index * how.rows
+        try:
+            made = _made(how.steps, rows, targets)
+        except (ValueError, TypeError) as error:
+            bad = first + _first_bad(how.steps, rows, targets)
+            raise DataError(f"{source.place(bad)}: {error}") from error
+        if how.seen is not None and not how.seen.agrees(index, *made):
+            raise RowsChangedError(
+                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, are "
+                "not what they were when this fit looked at them first: let nobody write there "
+                "while it runs, or work on a copy"
+            )
+        yield index, *made
+
+
+def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
+    """Pieces cut and joined to blocks of one size; the last may be smaller."""
+    waiting: list[Piece] = []
+    count = 0
+    for X, y in pieces:
+        start = 0
+        while start < len(X):
+            stop = min(start + size - count, len(X))
+            waiting.append((_slice(X, start, stop), _slice(y, start, stop)))
+            count, start = count + stop - start, stop
+            if count == size:
+                yield _glued(waiting)
+                waiting, count = [], 0
+    if waiting:
+        yield _glued(waiting)
+
+
+def _made(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
+    for step in steps:
+        rows, targets = step(rows, targets)
+    return (rows if steps else numbers(rows)), targets
+
+
+def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
+    """Place of the first row that fails by itself, 0 if none does."""
+    low, high = 0, len(rows)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _made(steps, _slice(rows, low, middle), _slice(targets, low, middle))
+        except (ValueError, TypeError):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _slice(values: Any, low: int, high: int) -> Any:
+    if low == 0 and high == len(values):
+        return values
+    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
+
+
+def _glued(pieces: list[Piece]) -> Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    rows, targets = zip(*pieces, strict=True)
+    return _joined_rows(rows), np.concatenate([np.asarray(part) for part in targets])
+
+
+def _joined_rows(rows: tuple[Any, ...]) -> Any:
+    if hasattr(rows[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(rows, ignore_index=True)
+    return np.concatenate(rows)
+
+
+def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    return one + other

@@ -1,0 +1,128 @@
+"""Where rows come from: anything that hands them out in order, from any row to any other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import DataError
+
+Piece = tuple[Any, Any]
+"""Consecutive rows, an array or a DataFrame, and their targets."""
+
+
+class RowSource(Protocol):
+    """Rows and targets that can be read again and again, in consecutive pieces.
+
+    It is sent to other processes and must mean the same rows there: files by absolute paths, or
+    the numbers themselves.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns, which are public."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names, where they have any."""
+        ...
+
+    @property
+    def reread(self) -> bool:
+        """Whether somebody else may change what is read while a fit is under way."""
+        ...
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Rows low to high, in order, in pieces of whatever size is cheap to read."""
+        ...
+
+    def place(self, row: int) -> str:
+        """Where a row is, for an error: a file and row group, or its number."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows of an array in memory or in a file that is mapped, or of a DataFrame.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d) or DataFrame
+    y : ndarray or Series of shape (n,)
+
+    Raises
+    ------
+    DataError
+        If X is no table or y has not one target a row.
+
+    Examples
+    --------
+    >>> rows = ArrayRows(np.eye(3), np.arange(3.0))
+    >>> [targets.tolist() for _, targets in rows.pieces(1, 3)], rows.place(2)
+    ([[1.0, 2.0]], 'row 2')
+    """
+
+    X: Any
+    y: Any
+
+    def __post_init__(self) -> None:
+        """Refuse tables whose shapes do not agree; values are not looked at."""
+        if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
+            raise DataError(f"X must be a table with rows and columns, got {type(self.X).__name__}")
+        if getattr(self.y, "shape", None) != (self.X.shape[0],):
+            raise DataError(
+                f"y must hold one target a row, got shape {getattr(self.y, 'shape', None)} for "
+                f"{self.X.shape[0]} rows"
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names of a DataFrame."""
+        columns = getattr(self.X, "columns", None)
+        return None if columns is None else [str(name) for name in columns]
+
+    @property
+    def reread(self) -> bool:
+        """Whether the rows are mapped from a file."""
+        return isinstance(self.X, np.memmap) or isinstance(self.y, np.memmap)
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """One piece: nothing is copied yet."""
+        yield _part(self.X, low, high), _part(self.y, low, high)
+
+    def place(self, row: int) -> str:
+        """Say the number of the row."""
+        return f"row {row}"
+
+
+def numbers(values: Any) -> FloatArray:
+    """Values as float64 in the order of C, always a copy of their own.
+
+    How a product of matrices rounds depends on how they lie in memory.
+
+    Examples
+    --------
+    >>> numbers(np.asfortranarray([[1, 2], [3, 4]])).flags.c_contiguous
+    True
+    """
+    given = np.asarray(values)
+    if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
+        raise DataError(f"values must be numbers, got {given.dtype}")
+    try:
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"values must be numbers: {error}. Declare text and classes in a schema"
+        ) from error
+
+
+def _part(values: Any, low: int, high: int) -> Any:
+    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]

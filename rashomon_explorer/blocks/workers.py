@@ -1,0 +1,233 @@
+"""Who does the work on blocks: threads here, any executor, joblib, or a Dask cluster."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rashomon_explorer.blocks.source import RowSource
+from rashomon_explorer.cores import cores, pause
+from rashomon_explorer.exceptions import ClusterError
+
+Span = tuple[int, int]
+Task = Callable[[RowSource, Any, Span], Any]
+"""A pure function of a source, what to do with its rows, and which blocks: run twice, it returns
+the same."""
+
+_TRIES = 3
+
+
+class Workers(Protocol):
+    """Whoever runs tasks, as often as it takes."""
+
+    @property
+    def count(self) -> int:
+        """About how many tasks run at a time."""
+        ...
+
+    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+        """Results of the task for each span, in the order of the spans."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process; NumPy and Arrow let go of the interpreter.
+
+    Parameters
+    ----------
+    count : int, optional
+        By default one for each core that may be used, four at most.
+
+    Examples
+    --------
+    >>> list(Threads(2).run(lambda source, what, span: span[0], None, None, [(0, 1), (1, 2)]))
+    [0, 1]
+    """
+
+    count: int = field(default_factory=lambda: min(4, cores()))
+
+    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+        """Results in the order of the spans."""
+        if self.count == 1 or len(spans) == 1:
+            for span in spans:
+                yield task(source, what, span)
+                pause()
+            return
+        with ThreadPoolExecutor(self.count, thread_name_prefix="rashomon-blocks") as pool:
+            yield from pool.map(lambda span: task(source, what, span), spans)
+
+
+@dataclass(frozen=True)
+class InExecutor:
+    """Any executor of :mod:`concurrent.futures`: the source is sent with each task.
+
+    Parameters
+    ----------
+    executor : Executor
+    count : int, default=4
+        About how many tasks it runs at a time.
+    """
+
+    executor: Executor
+    count: int = 4
+
+    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If a process died; nothing was drawn with what is left.
+        """
+        futures = [self.executor.submit(task, source, what, span) for span in spans]
+        try:
+            for future in futures:
+                yield future.result()
+        except _broken() as error:
+            raise ClusterError(_lost(error)) from error
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """joblib's workers as scikit-learn asks for them: ``joblib.parallel_config`` says where.
+
+    Parameters
+    ----------
+    n_jobs : int
+        As everywhere in scikit-learn; −1 is every core.
+    """
+
+    n_jobs: int
+
+    @property
+    def count(self) -> int:
+        """Number of joblib's workers."""
+        from joblib import effective_n_jobs
+
+        return int(effective_n_jobs(self.n_jobs))
+
+    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If a process died.
+        """
+        from sklearn.utils.parallel import Parallel, delayed
+
+        try:
+            yield from Parallel(self.n_jobs)(delayed(task)(source, what, span) for span in spans)
+        except _broken() as error:
+            raise ClusterError(_lost(error)) from error
+
+
+class OnDask:
+    """Workers of a Dask cluster: rows are sent once, results fetched and let go.
+
+    Tasks add up, they neither draw nor charge: one that runs twice, because the worker that had run
+    it is gone, returns the same.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._sent: tuple[RowSource, Any] | None = None
+
+    @property
+    def count(self) -> int:
+        """Threads of all workers."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If workers were lost again and again, or the scheduler was.
+        """
+        from dask.distributed import KilledWorker
+
+        lost: tuple[type[BaseException], ...] = (KilledWorker, OSError, TimeoutError, *_cancelled())
+        for trial in range(_TRIES):
+            try:
+                yield from self._gathered(task, source, what, spans)
+                return
+            except lost as error:
+                self._sent = None  # the rows may have been on the worker that is gone
+                if trial == _TRIES - 1 or self.client.status != "running":
+                    raise ClusterError(_lost(error)) from error
+
+    def _gathered(
+        self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]
+    ) -> list[Any]:
+        held = self._source(source)
+        futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
+        # All at once, before the first is used: a second try would hand it out again.
+        found: list[Any] = self.client.gather(futures)
+        return found
+
+    def _source(self, source: RowSource) -> Any:
+        if self._sent is None or self._sent[0] is not source:
+            self._sent = source, self.client.scatter(source, broadcast=True, hash=False)
+        return self._sent[1]
+
+    def __reduce__(self) -> Any:
+        """Leave the cluster behind: workers of a copy are threads."""
+        return Threads, ()
+
+
+def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
+    """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client.
+
+    Raises
+    ------
+    TypeError
+        If both are given, or the executor is none.
+
+    Examples
+    --------
+    >>> workers_of(n_jobs=2)
+    Jobs(n_jobs=2)
+    """
+    if executor is None:
+        return Threads() if n_jobs is None else Jobs(n_jobs)
+    if n_jobs is not None:
+        raise TypeError("give n_jobs or an executor, not both")
+    if hasattr(executor, "scheduler_info"):
+        return OnDask(executor)
+    if isinstance(executor, Executor):
+        return InExecutor(executor)
+    raise TypeError(
+        "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
+        f"{type(executor).__name__}"
+    )
+
+
+def _broken() -> tuple[type[BaseException], ...]:
+    from concurrent.futures import BrokenExecutor
+
+    return (BrokenExecutor,)  # joblib's TerminatedWorkerError is one too
+
+
+def _cancelled() -> tuple[type[BaseException], ...]:
+    from concurrent.futures import CancelledError as OfFutures
+
+    from dask.distributed import CancelledError
+
+    return CancelledError, OfFutures
+
+
+def _lost(error: BaseException) -> str:
+    return (
+        f"workers were lost with the work on the rows ({type(error).__name__}: {error}). Sums are "
+        "all they make: no noise was made there, and nothing was charged by them"
+    )
