@@ -112,7 +112,7 @@ def is_dask(data: Any) -> bool:
     >>> is_dask([1.0])
     False
     """
-    return hasattr(data, "__dask_graph__")
+    return hasattr(type(data), "__dask_graph__")  # of the class: a column may have any name
 
 
 def _held(data: Any) -> bool:
