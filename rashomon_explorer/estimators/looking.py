@@ -6,7 +6,7 @@ from typing import Any
 class LooksThrough:
     """An estimator whose rows can be looked through for nothing."""
 
-    def check_rows(self, X: Any, y: Any) -> None:
+    def check_rows(self, X: Any, y: Any = None) -> None:
         """Look through the rows for what would make ``fit`` fail; charges nothing (curator).
 
         A ledger is charged before a value is read, so that rows which cannot be used cost the
@@ -15,8 +15,9 @@ class LooksThrough:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or rows in blocks where ``fit`` takes them
         y : array-like of shape (n_samples,)
+            Left out for rows in blocks.
 
         Raises
         ------

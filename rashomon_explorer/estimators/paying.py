@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks import RowBlocks, Step, row_blocks
+from rashomon_explorer.blocks.steps import Longer
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.estimators.block_table import BlockTable, is_in_blocks
 from rashomon_explorer.estimators.declared_table import DeclaredTable
@@ -69,11 +70,21 @@ class PaysForRows(ShowsFit, LooksThrough):
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
 
     def _look_through(self, X: Any, y: Any) -> None:
+        if is_in_blocks(X):
+            self._look_through_blocks(self._any_table(X, y, numeric=self._numeric))
+            return
         table = self._table(X, y, numeric=self._numeric)
         self._posed(table)
         self._targets(table)
         if table.may_be_long:
             warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
+
+    def _look_through_blocks(self, table: UnreadTable | BlockTable) -> None:
+        assert isinstance(table, BlockTable)
+        self._posed(table)
+        (longer,) = table.coded(self._target_step()).reduce(Longer(self._row_norm))
+        if table.may_be_long:
+            warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
 
     def _any_table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable | BlockTable:
         """Measure the table, whole or in blocks; no value is read."""

@@ -154,6 +154,8 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: P
     with pytest.raises(FitError) as caught:
         RashomonClassifier(**asked).fit(replace(row_blocks(0.3 * X, labels), rows=64))
     assert "row 300: y holds 2" in caught.value.detail
+    with pytest.raises(DataError, match="row 300: y holds 2"):  # for who may look, before a charge
+        RashomonClassifier(classes=[0, 1]).check_rows(row_blocks(0.3 * X, labels))
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
