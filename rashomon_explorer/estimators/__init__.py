@@ -9,6 +9,7 @@ from rashomon_explorer.estimators.private_search import PrivateSearch
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
 
 __all__ = [
     "DPBilevelSearch",
@@ -19,5 +20,7 @@ __all__ = [
     "RashomonClassifier",
     "RashomonRegressor",
     "RashomonTreeClassifier",
+    "TuningAudit",
+    "audit_tuning",
     "privacy_leaks",
 ]

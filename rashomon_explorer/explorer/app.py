@@ -24,6 +24,7 @@ from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_h
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.explorer.tuner import Tuner
 from rashomon_explorer.explorer.views import VIEWS, Part, View
 from rashomon_explorer.explorer.widgets import KernelWatch
 from rashomon_explorer.planning import Plan
@@ -88,6 +89,7 @@ class Explorer:
             log_failures_to(self.session.home / "rashomon-explorer.log")
         self.shop = Shop(self.session)
         self.single = SingleModel(self.session)
+        self.tuner = Tuner(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
@@ -157,6 +159,8 @@ class Explorer:
         self.goal_panel = panels.GoalPanel(self.single, self.draw_panel.widget)
         self.goal_panel.made = partial(self.show, "one model panel")
         self.one_panel = panels.OneModelPanel(self.single)
+        self.tuning_panel = panels.TuningPanel(self.tuner)
+        self.tuning_panel.drawn = partial(self.show, "penalties")
         self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
@@ -173,6 +177,7 @@ class Explorer:
             "take panel": self.take_panel,
             "ledger panel": self.ledger_panel,
             "one model panel": self.one_panel,
+            "tuning panel": self.tuning_panel,
             **self.cards,
         }
         return Shell(

@@ -89,6 +89,10 @@ class ExplorerState(traitlets.HasTraits):
         ``"set"``, or ``"one"`` where one model is wanted.
     one_plan : ModelPlan, str or None
         What the settings buy of one model, or why nothing.
+    tuning : TuningOffer or None
+        What a private choice of a penalty would be.
+    tuned : Tuned or None
+        Penalties that were drawn and paid for.
     one_model : OneModel or None
         The one model that was made of this table last.
     paid : tuple of Purchase
@@ -147,6 +151,8 @@ class ExplorerState(traitlets.HasTraits):
     goal = traitlets.Enum(("set", "one"), "set")
     one_plan = traitlets.Any(None, allow_none=True)
     one_model = traitlets.Any(None, allow_none=True)
+    tuning = traitlets.Any(None, allow_none=True)
+    tuned = traitlets.Any(None, allow_none=True)
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
     groups = traitlets.Tuple()

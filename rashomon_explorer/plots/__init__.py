@@ -25,6 +25,11 @@ from rashomon_explorer.plots.importance_pair import plot_importance_pair
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.pair import plot_pair
+from rashomon_explorer.plots.penalties import (
+    plot_drawn_penalties,
+    plot_penalties,
+    tuning_in_words,
+)
 from rashomon_explorer.plots.people import plot_people
 from rashomon_explorer.plots.people_ranges import plot_people_ranges
 from rashomon_explorer.plots.person import plot_person
@@ -61,6 +66,7 @@ __all__ = [
     "plot_coefficient_spread",
     "plot_coefficients",
     "plot_column",
+    "plot_drawn_penalties",
     "plot_exact_ranges",
     "plot_fairness_range",
     "plot_frontier",
@@ -71,6 +77,7 @@ __all__ = [
     "plot_losses",
     "plot_noise_against_price",
     "plot_pair",
+    "plot_penalties",
     "plot_people",
     "plot_people_ranges",
     "plot_person",
@@ -92,4 +99,5 @@ __all__ = [
     "promises_table",
     "rules_table",
     "tradeoff_table",
+    "tuning_in_words",
 ]

@@ -17,6 +17,7 @@ from rashomon_explorer.explorer.cards.groups import (
 )
 from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
 from rashomon_explorer.explorer.cards.losses import LossesCard
+from rashomon_explorer.explorer.cards.penalties import PenaltiesCard
 from rashomon_explorer.explorer.cards.people import PeopleCard
 from rashomon_explorer.explorer.cards.people_ranges import PeopleRangesCard
 from rashomon_explorer.explorer.cards.person import PersonCard
@@ -51,6 +52,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     SetRangesCard,
     PairCard,
     SetsCard,
+    PenaltiesCard,
 )
 """Every figure of the page."""
 
@@ -72,6 +74,7 @@ __all__ = [
     "ImportancePairCard",
     "LossesCard",
     "PairCard",
+    "PenaltiesCard",
     "PeopleCard",
     "PeopleRangesCard",
     "PersonCard",

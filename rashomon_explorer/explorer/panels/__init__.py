@@ -18,6 +18,7 @@ from rashomon_explorer.explorer.panels.rail import Rail
 from rashomon_explorer.explorer.panels.selection import SelectionPanel
 from rashomon_explorer.explorer.panels.single import GoalPanel, OneModelPanel
 from rashomon_explorer.explorer.panels.take import TakePanel
+from rashomon_explorer.explorer.panels.tuning import TuningPanel
 
 __all__ = [
     "AlertPanel",
@@ -39,4 +40,5 @@ __all__ = [
     "SelectionPanel",
     "TakePanel",
     "TopBar",
+    "TuningPanel",
 ]

@@ -73,8 +73,8 @@ VIEWS: tuple[ViewPlan, ...] = (
         "What may leave, and at what price?",
         (
             ("basket panel",),
-            ("take panel", "one model panel"),
-            ("aggregates", "tradeoff", "budget", "ledger panel"),
+            ("take panel", "one model panel", "tuning panel"),
+            ("aggregates", "tradeoff", "budget", "ledger panel", "penalties"),
         ),
     ),
 )

@@ -1,0 +1,187 @@
+"""What the choice of one penalty tells of rows: by ordinary tuning, and as it would be drawn."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.linear_model import RidgeCV
+
+from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
+from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
+from rashomon_explorer.problem import add_intercept
+from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.tuning import PenaltyLandscape, TuningPlan
+
+_VALIDATION_ROWS = 200
+_FITS = 20
+_MOST_ROWS_FITTED = 20_000
+
+
+@dataclass(frozen=True)
+class TuningAudit:
+    """The validation loss of every penalty of a grid, and what picks of them tell: for the curator.
+
+    Attributes
+    ----------
+    penalties, losses, law : ndarray of shape (N,)
+        The grid, its validation losses, and the probability that a private draw takes each.
+    psi : float
+        Rashomon threshold.
+    plain : float
+        Penalty of least validation loss: what ordinary tuning tells.
+    plain_moved, plain_of : int
+        How many of so many validation rows move that choice, each changed alone.
+    odds : float
+        Largest change of the log odds of two penalties in a private draw, over the same rows.
+    ridge_cv : float
+        What ``RidgeCV`` chooses on all rows, by leaving out one after the other.
+    ridge_moved, ridge_of : int
+        How many of so many rows move its choice, each changed alone.
+    plan : TuningPlan
+    """
+
+    penalties: FloatArray
+    losses: FloatArray
+    law: FloatArray
+    psi: float
+    plain: float
+    plain_moved: int
+    plain_of: int
+    odds: float
+    ridge_cv: float
+    ridge_moved: int
+    ridge_of: int
+    plan: TuningPlan
+
+    @property
+    def good(self) -> Mask:
+        """Whether each penalty of the grid is in the Rashomon set (N,)."""
+        return np.asarray(self.losses <= self.losses.min() + self.psi)
+
+
+def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningAudit:
+    """Look at what tuning tells of these rows: reads them, charges nothing, for the curator alone.
+
+    A record is changed to the other label, or to the end of the target's bounds that is farther.
+
+    Parameters
+    ----------
+    search : DPBilevelSearch
+        With one penalty and a mechanism on a grid; nothing is drawn.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    TuningAudit
+        Not private.
+
+    Raises
+    ------
+    SamplerError
+        If the search chooses several penalties, or walks.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Always: this is computed from rows without noise.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import load_dataset
+    >>> data = load_dataset("breast_cancer")
+    >>> search = DPBilevelSearch("logistic", bounds=(0.1, 10.0), refit=None, classes=[0, 1])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     found = audit_tuning(search, data.X / 100, data.y)
+    >>> found.odds <= found.plan.eta, bool(found.good.any())
+    (True, True)
+    """
+    warnings.warn(
+        "the audit of tuning is computed from the rows without noise: it is for the curator",
+        PrivacyLeakWarning,
+        stacklevel=2,
+    )
+    table = UnreadTable(search, X, y, numeric=search.estimator == "ridge", charged=False)
+    planned = search._planned(*table.shape)
+    if not isinstance(planned, TuningPlan) or planned.d != 1:
+        raise SamplerError(
+            "the audit looks at one penalty on a grid: use penalty='scalar' and "
+            "mechanism='exponential' or 'generalised'"
+        )
+    targets = search._labels_and_bounds()._targets(table)
+    whole = add_intercept(clip_rows(table.values[0], search.row_norm)[0])
+    landscape = search._landscape(whole, targets, planned)
+    sampler = FiniteGridSampler(spacing=planned.spacing)
+    points = sampler.points(1, landscape.domain)
+    penalties = landscape.box.group_penalties(points)[0]
+    fits = np.stack([landscape.model(x).y for x in points.T], axis=1)
+    losses = landscape.outer.value(fits)
+    energy = _target(landscape, planned, sampler).energy
+    moved = _moved_validation(landscape, fits)
+    logs = _log_law(energy, losses)
+    apart = [_log_law(energy, losses + step) - logs for step in moved]
+    picks = [int(np.argmin(losses + step)) for step in moved]
+    whole_rows = whole[:, :-1][:_MOST_ROWS_FITTED]
+    told, others = _ridge_cv(whole_rows, targets[:_MOST_ROWS_FITTED], penalties)
+    return TuningAudit(
+        penalties=penalties,
+        losses=losses,
+        law=np.exp(logs),
+        psi=planned.psi,
+        plain=float(penalties[int(losses.argmin())]),
+        plain_moved=sum(pick != int(losses.argmin()) for pick in picks),
+        plain_of=len(picks),
+        odds=max(float(np.ptp(gap)) for gap in apart),
+        ridge_cv=told,
+        ridge_moved=sum(other != told for other in others),
+        ridge_of=len(others),
+        plan=planned,
+    )
+
+
+def _log_law(energy: Any, losses: FloatArray) -> FloatArray:
+    logs = -energy(losses - losses.min())
+    return np.asarray(logs - np.logaddexp.reduce(logs))
+
+
+def _moved_validation(landscape: PenaltyLandscape, fits: FloatArray) -> list[FloatArray]:
+    """How each of some validation rows, changed alone, moves the loss of every penalty (N,)."""
+    outer, places = landscape.outer, _evenly(landscape.outer.n, _VALIDATION_ROWS)
+    margins = outer.rows[places] @ fits
+    if outer.margin_bound is not None:
+        margins = np.clip(margins, -outer.margin_bound, outer.margin_bound)
+    before = outer.targets[places][:, None]
+    after = outer.loss.value(margins, _changed(before))
+    return [*((after - outer.loss.value(margins, before)) / outer.n)]
+
+
+def _ridge_cv(
+    rows: FloatArray, targets: FloatArray, penalties: FloatArray
+) -> tuple[float, list[float]]:
+    """Penalty that ``RidgeCV`` chooses, and what it chooses when one of some rows is changed."""
+    alphas = penalties * len(rows)
+
+    def chosen(known: FloatArray) -> float:
+        return float(RidgeCV(alphas).fit(rows, known).alpha_ / len(rows))
+
+    others = []
+    for place in _evenly(len(rows), _FITS):
+        known = targets.astype(float).copy()
+        known[place] = _changed(known[place])
+        others.append(chosen(known))
+    return chosen(targets), others
+
+
+def _changed(targets: Any) -> Any:
+    """Return the other label, or the end of [−1, 1] that is farther."""
+    return np.where(targets > 0, -1.0, 1.0)
+
+
+def _evenly(n: int, most: int) -> FloatArray:
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))

@@ -1,0 +1,165 @@
+"""Which penalty: what was drawn privately, and for the curator the landscape it was drawn from."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer.estimators.tuning_audit import TuningAudit
+from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
+
+_TITLE = "Which penalty"
+
+
+def tuning_in_words(found: TuningAudit) -> str:
+    """Say what ordinary tuning would have told, beside a private draw.
+
+    Parameters
+    ----------
+    found : TuningAudit
+
+    Returns
+    -------
+    str
+        Two sentences.
+    """
+    odds = number(float(np.exp(found.odds)), rounding="up")
+    allowed = number(float(np.exp(found.plan.eta)), rounding="up")
+    return (
+        f"Ordinary tuning says which: {found.plain_moved} of {found.plain_of} validation rows, "
+        f"changed alone, move its choice, and {found.ridge_moved} of {found.ridge_of} that of "
+        f"RidgeCV. Each would change the odds of a private draw at most {odds}-fold; "
+        f"{allowed}-fold is what is paid for."
+    )
+
+
+def penalties_table(found: TuningAudit) -> pd.DataFrame:
+    """Tabulate the validation loss over the grid, and the law of a private draw: not private.
+
+    Parameters
+    ----------
+    found : TuningAudit
+
+    Returns
+    -------
+    DataFrame
+        Index ``penalty``; columns ``validation loss``, ``within ψ`` and ``probability``.
+    """
+    index = pd.Index(found.penalties.round(6), name="penalty")
+    columns = {
+        "validation loss": found.losses,
+        "within ψ": found.good,
+        "probability": found.law,
+    }
+    return pd.DataFrame(columns, index=index)
+
+
+def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure:
+    """Plot the validation loss over the penalties, the law of a private draw, and ordinary picks.
+
+    Parameters
+    ----------
+    found : TuningAudit
+        For the curator.
+    drawn : sequence of float, optional
+        Penalties that were drawn and paid for.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Bars are probabilities, on the right; dots are draws, on the axis of penalties.
+    """
+    low, high = float(found.penalties[found.good].min()), float(found.penalties[found.good].max())
+    blind = float(found.losses.mean() - found.losses.min())
+    excess = float(found.law @ (found.losses - found.losses.min()))
+    title = (
+        f"A draw is {number(excess, rounding='up')} above the least loss on average, a blind pick "
+        f"{number(blind)}; within ψ from {number(low)} to {number(high)}"
+    )
+    figure = new_figure(_TITLE, title, height=400)
+    add_band(figure, "curator", "curator view: not private")
+    figure.add_bar(
+        x=found.penalties, y=found.law, name="probability of a draw", yaxis="y2",
+        marker={"color": BLUE, "opacity": 0.35}, hovertemplate="%{x:.3g}: %{y:.2f}<extra></extra>",
+    )  # fmt: skip
+    figure.add_scatter(
+        x=found.penalties, y=found.losses, mode="lines+markers", name="validation loss",
+        line={"color": GREY}, hovertemplate="%{x:.3g}: loss %{y:.4f}<extra></extra>",
+        marker={"color": [GREEN if good else GREY for good in found.good], "size": 7},
+    )  # fmt: skip
+    ends = [float(found.losses.min()), float(found.losses.max())]
+    for name, place, dash in (
+        ("held-out rows choose", found.plain, "dot"),
+        ("RidgeCV chooses", found.ridge_cv, "dash"),
+    ):
+        figure.add_scatter(
+            x=[place, place], y=ends, mode="lines", name=f"{name} {number(place)}",
+            line={"color": VERMILLION, "dash": dash}, hoverinfo="name",
+        )  # fmt: skip
+    if len(drawn):
+        _add_draws(figure, drawn, ends[0])
+    figure.update_layout(
+        xaxis={"type": "log", "title": "penalty λ of the mean loss"},
+        yaxis={"title": "validation loss"},
+        yaxis2={"overlaying": "y", "side": "right", "showgrid": False, "title": "probability",
+                "rangemode": "tozero"},
+        margin={"r": 62},
+    )  # fmt: skip
+    return figure
+
+
+def plot_drawn_penalties(
+    drawn: Sequence[float], bounds: tuple[float, float], promised: str = ""
+) -> go.Figure:
+    """Plot penalties that were paid for, and nothing else: the figure may leave the building.
+
+    Parameters
+    ----------
+    drawn : sequence of float
+    bounds : tuple of float
+        The public range of the penalties.
+    promised : str, optional
+        What was promised of a draw, in words.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Under a green band, without any loss.
+    """
+    figure = new_figure(_TITLE, promised, height=300)
+    add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}, paid for")
+    _add_draws(figure, drawn, 0.0)
+    figure.update_layout(
+        xaxis={"type": "log", "title": "penalty λ of the mean loss",
+               "range": list(np.log10(bounds))},
+        yaxis={"visible": False, "range": [-1, 1]},
+    )  # fmt: skip
+    return figure
+
+
+def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
+    """How often each penalty was drawn: paid for.
+
+    Parameters
+    ----------
+    drawn : sequence of float
+
+    Returns
+    -------
+    DataFrame
+        Index ``penalty``; columns ``draws`` and ``share``.
+    """
+    places, counts = np.unique(np.round(drawn, 9), return_counts=True)
+    shares = [percent(count / len(drawn)) for count in counts]
+    index = pd.Index(places.round(6), name="penalty")
+    return pd.DataFrame({"draws": counts, "share": shares}, index=index)
+
+
+def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:
+    figure.add_scatter(
+        x=list(drawn), y=[height] * len(drawn), mode="markers", name="drawn, paid for",
+        marker={"color": BLUE, "size": 13, "symbol": "diamond"},
+        hovertemplate="drawn: %{x:.3g}<extra></extra>",
+    )  # fmt: skip
