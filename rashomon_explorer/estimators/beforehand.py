@@ -46,13 +46,13 @@ def is_hopeless(planned: Plan) -> bool:
     """Whether exact draws are too doubtful to be chosen unasked; sooner known than the remedies.
 
     A user who names them is warned where they are unlikely; who leaves the way open pays only for
-    what came a hundred times sooner than the sampler gives up.
+    what came a hundred times sooner than the sampler gives up, however few the parameters.
 
     >>> from rashomon_explorer.planning import plan
     >>> is_hopeless(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     False
     """
-    found = preflight(planned) if is_tried(planned) else None
+    found = None if planned.along_path else preflight(planned)
     return found is not None and not found.sure
 
 

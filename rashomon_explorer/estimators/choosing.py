@@ -176,7 +176,7 @@ def _rank(way: Way) -> tuple[Any, ...]:
             return (1, -_shown(offer.hit_rate), way.may_give_up)
         if way.around_the_set:
             return (2, offer.plan.centre_excess)
-    return (3, way.cost, way.may_give_up)
+    return (3, way.may_give_up, way.cost)
 
 
 def _shown(value: float) -> float:

@@ -73,7 +73,7 @@ class SoftmaxLoss:
         row_bound : float
             Bound B on the norm of a row.
         """
-        largest, _ = largest_and_range(self.classes, reach)
+        largest = math.inf if math.isinf(reach) else largest_and_range(self.classes, reach)[0]
         steepest = 1.0 if self.classes == 2 else math.sqrt(2)
         return row_bound * steepest * -math.expm1(-largest)
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.one_model.method import ModelOffer
-from rashomon_explorer.one_model.ridges import best_ridged, own_cost
 from rashomon_explorer.one_model.unseen import stable_gap
 from rashomon_explorer.planning import Plan, Request, plan
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler

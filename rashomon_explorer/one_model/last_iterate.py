@@ -9,10 +9,10 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import get_loss, loss_of_zeros
 from rashomon_explorer.one_model.gradients import affordable_mu, unsuited
 from rashomon_explorer.one_model.method import ModelOffer, declined
-from rashomon_explorer.one_model.ridges import best_ridged, own_cost
 from rashomon_explorer.one_model.unseen import generalisation_gap
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.last_state import LastState, plan_last_state
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import LangevinSampler
 from rashomon_explorer.target import GibbsTarget

@@ -8,7 +8,6 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.one_model.method import Method, ModelOffer, declined
-from rashomon_explorer.one_model.ridges import best_ridged, own_cost
 from rashomon_explorer.one_model.unseen import generalisation_gap
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.localisation import (
@@ -16,6 +15,7 @@ from rashomon_explorer.planning.localisation import (
     plan_iterated,
     plan_perturbed,
 )
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import IteratedSampler, OutputPerturbationSampler
 from rashomon_explorer.samplers.localisation.one_draw import if_drawn

@@ -10,10 +10,10 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses import get_loss, loss_of_zeros
 from rashomon_explorer.one_model.gradients import affordable_mu
 from rashomon_explorer.one_model.method import ModelOffer
-from rashomon_explorer.one_model.ridges import best_ridged, own_cost
 from rashomon_explorer.one_model.unseen import stable_gap
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.perturbing import NoisyMinimiser, plan_noisy_minimiser
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.privacy import gdp, pure
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.localisation.local_problem import refined

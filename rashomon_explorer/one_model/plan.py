@@ -54,6 +54,7 @@ class ModelPlan(Shown):
     beta: ClassVar[float] = 0.0
     hit_rate_bound: ClassVar[float] = 0.0
     along_path: ClassVar[bool] = False
+    by_excess: ClassVar[bool] = False
     centre_excess: ClassVar[None] = None
 
     @property

@@ -1,10 +1,13 @@
 """A plan in words: what it buys, why no more, and what would change it."""
 
+import math
+
 from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.tilted import TiltedPlan
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 
@@ -39,6 +42,8 @@ say: that follows from p = 11 and βψ alone.
         return "\n".join([_cost(planned), _steps(planned), _clipped(planned), *wishes(planned)])
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    if isinstance(planned, TiltedPlan):
+        return "\n".join([*_tilted(planned), *wishes(planned)])
     if isinstance(planned, EllipsoidExactPlan):
         return "\n".join([_twice(planned), _centre(planned), *_on_ellipsoid(planned)])
     if isinstance(planned, EllipsoidPlan):
@@ -176,3 +181,22 @@ def _clipped(planned: ClippedPathPlan) -> str:
         f"{rounded_up(planned.clipped_excess)} in expectation; nothing is promised of the loss "
         "itself, nor of hits."
     )
+
+
+def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
+    each = f", {rounded_up(planned.eta)} each" if planned.n_draws > 1 else ""
+    draws = "models cost" if planned.n_draws > 1 else "model costs"
+    total = rounded_up(planned.guarantee.epsilon(0.0))
+    of = "the loss"
+    lines = [f"{planned.n_draws:,} {draws} pure ε = {total}{each}; every one of them comes."]
+    lines.append(
+        f"It is the minimiser under a random linear term of scale {planned.tilt:.3g} and a ridge "
+        f"of {planned.tilt_ridge:.3g}."
+    )
+    if math.isfinite(planned.most):
+        of = "the loss with slopes so clipped"
+        lines.append(f"No row pulls harder than a slope of {planned.most:g}.")
+    promised = f"On average {of} exceeds its least by at most {rounded_up(planned.followed_excess)}"
+    hits = "no hit rate is promised" if planned.by_excess else hit_rate_text(planned.hit_rate_bound)
+    lines.append(f"{promised}; {hits}{'' if planned.by_excess else ' of the draws hit'}.")
+    return tuple(lines)

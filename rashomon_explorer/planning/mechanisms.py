@@ -15,6 +15,7 @@ from rashomon_explorer.planning.one_model import Iterated, Localisation, Regular
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.planner import plan
+from rashomon_explorer.planning.tilted import TiltedPlan, plan_tilted
 
 P = TypeVar("P", bound=Plan)
 
@@ -139,6 +140,29 @@ class PathClipped(Path):
         return super().offer(request)
 
 
+class Tilted:
+    """Minimisers of a randomly tilted objective: pure, and they always come."""
+
+    name: ClassVar[str] = "objective_perturbation"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "the minimiser of a randomly tilted objective"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> TiltedPlan:
+        """See :class:`Mechanism`."""
+        return plan_tilted(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not math.isfinite(request.constants.M):
+            return declined(self, "the loss has kinks, and the tilt no density there")
+        try:
+            bought = self.plan(request)
+        except ValueError:
+            return declined(self, "takes a larger epsilon, fewer draws or more rows")
+        return _offered(self, bought, why="pure DP", hit_rate=bought.hit_rate_bound)
+
+
 class Ellipsoid:
     """A centre and its Hessian, paid for once; every model near them is free."""
 
@@ -187,6 +211,7 @@ MECHANISMS: dict[str, Mechanism] = {
         Path(),
         PathAverage(),
         PathClipped(),
+        Tilted(),
         Ellipsoid(),
         EllipsoidExact(),
     )

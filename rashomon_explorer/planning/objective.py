@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from scipy.special import erfcx
 
 from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Domain
+from rashomon_explorer.losses import Loss
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.search import bisect
 
@@ -14,6 +16,8 @@ _CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must 
 _GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
 _LARGEST_EXPONENT = 700.0
 _SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
+THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
+"""Source of the price of what :func:`plan_perturbed_objective` plans."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class PerturbedObjective:
     blur : float
         Deviation, or scale, of the noise that hides what is left of it.
     determinant : float
-        J = log(1 + M₀/(nm)), the part of ε that the map's determinant takes.
+        J = q·log(1 + M₀/(nm)), the part of ε that the map's determinant takes; q scores a row.
     excess : float
         Expected excess of mean loss + ½m₀‖θ‖², m₀ the user's ridge, is at most this.
     """
@@ -53,6 +57,7 @@ def plan_perturbed_objective(
     monotone: bool,
     epsilon: float,
     delta: float,
+    outputs: int = 1,
 ) -> PerturbedObjective | None:
     """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it.
 
@@ -85,6 +90,9 @@ def plan_perturbed_objective(
         Whether a row's loss only rises or only falls with its score.
     epsilon, delta : float
         Total price.
+    outputs : int, default=1
+        Scores a row has, q: the determinant changes by a factor of at most (1 + M₀/(nm))^q. More
+        than one for δ = 0 alone.
 
     Examples
     --------
@@ -99,7 +107,7 @@ def plan_perturbed_objective(
     n, p, m = constants.n, constants.p, constants.m
     # Larger by more than the rounding of the difference.
     bend = constants.M - m + 1e-12 * constants.M
-    jump = math.log1p(bend / (n * m))
+    jump = outputs * math.log1p(bend / (n * m))
     kept = (1 - _BLUR) * epsilon * _SAFE - jump
     if not kept > 0:
         return None
@@ -118,6 +126,20 @@ def plan_perturbed_objective(
     excess = (own**2 * radius**2 + spread * scale**2) / (2 * (m + own))
     excess += constants.L * solver + constants.M / 2 * spread * blur**2
     return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
+
+
+def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
+    """Slope S of one row's loss at every model: the exact one's limit may come from outside.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.domains import Ball
+    >>> from rashomon_explorer.losses import get_loss
+    >>> row_slope(get_loss("logistic"), Ball(0.1), row_norm=2.0)
+    2.0
+    """
+    reach = math.inf if loss.globally_lipschitz else domain.reach(row_norm)
+    return float(loss.lipschitz(reach, row_norm))
 
 
 def perturbed_delta(ratio: float, kept: float, jump: float, tails: int) -> float:

@@ -129,6 +129,11 @@ class Plan(Shown):
         return False
 
     @property
+    def by_excess(self) -> bool:
+        """Whether the bound of an excess is all that is promised of a draw, and no hit rate."""
+        return self.along_path
+
+    @property
     def of_exact_draws(self) -> bool:
         """Whether the draws have a Gibbs law, so that the theorems of exact draws hold of them."""
         return not self.along_path and not math.isinf(self.beta)

@@ -29,7 +29,7 @@ LEAST_RADIUS = 4.0
 # forgives a larger ball than a single draw does.
 _WORTH = 6.0
 _AROUND = ("ellipsoid", "ellipsoid_exact")
-_LOOSE = ("path", "path_average", "path_clipped", *_AROUND)
+_LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
 _WORTHS = dict.fromkeys(_LOOSE, 30.0)
 _LEAST_AROUND = 8.0  # smaller balls promise more of their own best models, which are worse
 _WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone

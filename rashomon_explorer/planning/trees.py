@@ -79,8 +79,8 @@ class TreePlan(Shown):
     ledger: bool = False
 
     @property
-    def along_path(self) -> bool:
-        """Whether draws are made of noisy paths: never."""
+    def by_excess(self) -> bool:
+        """Whether an excess is all that is promised: never."""
         return False
 
     @property

@@ -21,8 +21,8 @@ class Promise(Protocol):
         """Inverse temperature."""
 
     @property
-    def along_path(self) -> bool:
-        """Whether draws are made of noisy paths, which have no hit rate."""
+    def by_excess(self) -> bool:
+        """Whether an excess is all that is promised, and no hit rate."""
 
     @property
     def hit_rate_bound(self) -> float:
@@ -75,9 +75,9 @@ is promised: they may lie far outside the Rashomon set
 
 
 def has_hit_rate(planned: Promise) -> bool:
-    """Whether a hit rate is what the plan can promise: ψ > 0, no path; around a centre, proved."""
+    """Whether it can promise a hit rate: ψ > 0, no excess alone; around a centre, proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
-    return planned.psi > 0 and not planned.along_path and not unproved
+    return planned.psi > 0 and not planned.by_excess and not unproved
 
 
 def _off_centre(excess: float, psi: float) -> str:
@@ -92,7 +92,8 @@ def _off_centre(excess: float, psi: float) -> str:
 
 def _no_better_than_nothing(planned: Promise) -> str:
     nothing = planned.zero_loss
-    if nothing is None or not math.isfinite(planned.beta) or _promised_excess(planned) < nothing:
+    unknown = not math.isfinite(planned.beta) and not planned.by_excess
+    if nothing is None or unknown or _promised_excess(planned) < nothing:
         return ""
     of = "" if math.isfinite(planned.excess_bound) else ", its slopes clipped,"
     most = rounded_up(_promised_excess(planned))

@@ -92,6 +92,8 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
         return [_PATH if _path_shortfall(planned) is None else _NEARLY]
     if planned.centre_excess is not None:
         return [_CENTRE]
+    if planned.by_excess:
+        return [_NEARLY]
     wanted = _wanted(planned) if planned.columns is None else None
     if wanted is None or not 0 < planned.beta < math.inf:
         return []

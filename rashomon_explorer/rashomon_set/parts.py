@@ -16,6 +16,7 @@ from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
+from rashomon_explorer.planning.tilted import TiltedPlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 
 Arrays = dict[str, NDArray[Any]]
@@ -23,7 +24,7 @@ Values = dict[str, Any]
 
 _PLANS: dict[str, type[Plan]] = {
     kind.__name__: kind
-    for kind in (Plan, PathPlan, ClippedPathPlan, EllipsoidPlan, EllipsoidExactPlan)
+    for kind in (Plan, PathPlan, ClippedPathPlan, TiltedPlan, EllipsoidPlan, EllipsoidExactPlan)
 }
 _ELLIPSOID = ("centre", "matrix", "start")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -14,6 +14,7 @@ from rashomon_explorer.samplers.localisation.output_perturbation import OutputPe
 from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
 from rashomon_explorer.samplers.mala import MalaSampler
 from rashomon_explorer.samplers.metered_langevin import MeteredLangevin
+from rashomon_explorer.samplers.objective_perturbation import ObjectivePerturbationSampler
 from rashomon_explorer.samplers.planned_path import PlannedPath
 from rashomon_explorer.samplers.traits import Traits
 from rashomon_explorer.samplers.unthresholded import UnthresholdedSampler
@@ -27,6 +28,7 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
         UnthresholdedSampler,
         LangevinAverage,
         LangevinClipped,
+        ObjectivePerturbationSampler,
         PlannedPath,
         FiniteGridSampler,
         HitAndRunSampler,
@@ -62,6 +64,7 @@ __all__ = [
     "LangevinSampler",
     "MalaSampler",
     "MeteredLangevin",
+    "ObjectivePerturbationSampler",
     "OutputPerturbationSampler",
     "PlannedPath",
     "PlannedSampler",

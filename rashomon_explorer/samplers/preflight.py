@@ -24,7 +24,8 @@ from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.target import GibbsTarget
 
 _MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
-_MOST_PROPOSALS, _MOST_LOOKS = 30_000, 1_024
+_MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
+_CHEAP = 32  # parameters; of more, a look costs as their fourth power
 _ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
 _MARGIN = 3  # predictions have been this far off, and further on the side of caution
 _MARGIN_UNASKED = 100  # and this far, on dependent columns: nobody is to pay for that unasked
@@ -220,9 +221,10 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
         return None
     rng = generator([_SEED])
     started, looked = time.perf_counter(), 0.0
+    most_looks = max(_FEWEST_LOOKS, _MOST_LOOKS * min(1.0, (_CHEAP / law.p) ** 4))
     proposed = looks = 0
     accepted = 0.0
-    while proposed < _MOST_PROPOSALS and looks < _MOST_LOOKS and accepted < _ENOUGH:
+    while proposed < _MOST_PROPOSALS and looks < most_looks and accepted < _ENOUGH:
         theta, floor, made = candidates.take(64, rng)
         look = time.perf_counter()
         excess = np.maximum(problem.value(theta) - problem.minimum.value, floor)

@@ -13,7 +13,10 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.beforehand import is_hopeless
 from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.planning import MECHANISMS, Request, plan
+from rashomon_explorer.planning.mechanisms import Tilted
+from rashomon_explorer.planning.offers import declined
 from rashomon_explorer.planning.rule import completed, cost, promises_the_set
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
@@ -117,6 +120,7 @@ def test_nothing_is_charged_for_ways_that_are_all_hopeless(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _nothing_comes(monkeypatch)
+    _no_tilt(monkeypatch)
     X, y = _rows()
     ledger = Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
@@ -167,6 +171,32 @@ def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(known, "foretold", lambda planned: told)
     monkeypatch.setitem(known, "is_hopeless", lambda planned: True)
     chosen.cache_clear()
+
+
+def _no_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tilted, "offer", lambda self, request: declined(self, "not here"))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("n", "p"), [(40, 3), (400, 31), (21_000, 22), (34_000, 91)])
+def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, classes: int) -> None:
+    """Nor is anything simulated for it: pure DP has a way that always answers."""
+    loss = "logistic" if classes == 2 else SoftmaxLoss(classes)
+    asked = {"psi": 0.02, "loss": loss, "radius": "auto", "ridge": "auto", "row_norm": 2.2}
+    for epsilon in (0.01, 1.0, 20.0):
+        budget = {"epsilon": epsilon, "delta": 0.0, "n_draws": 1}
+        bought = chosen(n=n, p=p * (classes - 1), **asked, **budget)
+        assert bought.sampler == "objective_perturbation"
+        assert bought.why.endswith("it always answers")
+        assert bought.guarantee.epsilon(0.0) <= epsilon
+
+
+def test_exact_draws_of_few_columns_are_tried_too_before_they_are_taken_unasked() -> None:
+    """At n = 300, ε = 20 and radius 16 one in 10⁵ proposals comes; a name is not in the way."""
+    shape = {"psi": 0.02, "radius": 16.0, "row_norm": 2.2, "epsilon": 20.0, "n_draws": 5}
+    with said_elsewhere():
+        planned = plan(300, 11, **shape)
+    assert is_hopeless(planned)
 
 
 def _rows() -> tuple[FloatArray, Any]:

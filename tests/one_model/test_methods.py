@@ -8,9 +8,9 @@ from scipy.stats import kstest
 
 from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.one_model.ridges import best_ridged, own_cost
 from rashomon_explorer.one_model.unseen import generalisation_gap, stable_gap
 from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.radial_noise import radial_noise
 

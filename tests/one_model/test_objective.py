@@ -11,15 +11,12 @@ from scipy.stats import norm
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses import LogisticLoss, SmoothedHingeLoss, SquaredLoss
-from rashomon_explorer.one_model.objective_perturbation import (
-    Tilted,
-    distance_bound,
-    tilted_minimiser,
-)
+from rashomon_explorer.losses import LogisticLoss, SmoothedHingeLoss, SoftmaxLoss, SquaredLoss
+from rashomon_explorer.losses.clipped_pull import ClippedLogisticLoss, HuberLoss
 from rashomon_explorer.planning.objective import plan_perturbed_objective
 from rashomon_explorer.privacy.gaussian import gdp_delta
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers.tilting import Tilted, distance_bound, tilted_minimiser
 from tests.crossing import crossed
 
 RADIUS = 3.0
@@ -108,7 +105,14 @@ def test_gaussian_noise_keeps_its_delta_exactly(loss, first, second, rest, n, ri
         assert delta_of(other, one, kept, grid) <= 0.98e-3
 
 
-@pytest.mark.parametrize(("loss", "first", "second", "rest"), CASES)
+CLIPPED = [
+    (ClippedLogisticLoss(), (1.0, 1.0), (-1.0, 1.0), ([0.0], 1.0)),
+    (ClippedLogisticLoss(), (1.0, 1.0), (1.0, -1.0), ([0.3], -1.0)),
+    (HuberLoss(), (1.0, 1.0), (1.0, -1.0), ([0.0], 0.0)),
+]
+
+
+@pytest.mark.parametrize(("loss", "first", "second", "rest"), CASES + CLIPPED)
 def test_radial_noise_keeps_its_epsilon_exactly(loss, first, second, rest):
     grid = np.linspace(-RADIUS, RADIUS, 2401)
     plan = planned(loss, 10, 0.5, 2.0, 0.0)
@@ -124,6 +128,36 @@ def test_wrong_constants_are_seen_by_the_same_laws():
     half = planned(HINGE, 40, 0.2, 2.0, 1e-3, row_slope=0.5)
     one, other = neighbours(HINGE, 40, 0.2, half, first, second, rest, grid)
     assert delta_of(one, other, 1.96, grid) > 1e-3
+
+
+def test_noise_of_clipped_slopes_hides_clipped_slopes_alone():
+    grid = np.linspace(-RADIUS, RADIUS, 2401)
+    loss, first, second, rest = CLIPPED[-1]
+    plan = planned(loss, 10, 0.5, 2.0, 0.0)
+    one, other = neighbours(SquaredLoss(), 10, 0.5, plan, first, second, rest, grid)
+    assert np.abs(one.log_density - other.log_density).max() > 2.0
+
+
+def test_the_determinant_of_several_scores_a_row_is_bounded_and_not_by_that_of_one():
+    """One row of three classes, on the ridge alone and beside another row."""
+    rng = np.random.default_rng(0)
+    n, m, worst = 2, 0.025, 0.0
+    for theta in (np.zeros(4), *rng.standard_normal((50, 4))):
+        row, beside = rng.standard_normal((2, 2))
+        bends = [
+            SoftmaxLoss(3).empirical(one[None] / np.linalg.norm(one), np.zeros(1)).hessian(theta)
+            for one in (row, beside)
+        ]
+        for others in (0.0, bends[1] / n):
+            without = m * np.eye(4) + others
+            added = np.linalg.slogdet(without + bends[0] / n)[1]
+            worst = max(worst, added - np.linalg.slogdet(without)[1])
+    known = Constants.of(SoftmaxLoss(3), n=n, p=4, domain=Ball(1.0), row_bound=1.0, ridge=m)
+    asked = {"own": m, "monotone": True, "epsilon": 20.0, "delta": 0.0}
+    two = plan_perturbed_objective(known, 1.0, 2**0.5, **asked, outputs=2)
+    one = plan_perturbed_objective(known, 1.0, 2**0.5, **asked)
+    assert one.determinant < worst <= two.determinant
+    assert two.determinant == pytest.approx(2 * one.determinant)
 
 
 def test_noise_by_the_whole_price_leaves_the_determinant_unpaid():

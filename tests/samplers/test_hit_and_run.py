@@ -55,7 +55,7 @@ def test_warming_up_yields_empty_batches_so_that_stop_is_heard():
 
 def test_only_exact_laws_carry_the_plans_guarantee():
     bought = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0)
-    of_their_own = {"langevin", "langevin_average", "langevin_clipped"}
+    of_their_own = {"langevin", "langevin_average", "langevin_clipped", "objective_perturbation"}
     names = set(SAMPLERS) - of_their_own - {"ellipsoid", "ellipsoid_exact"}
     private = {name for name in names if SAMPLERS[name].for_plan(bought).guarantee(bought).holds}
     assert private == {"exact", "unthresholded", "finite_grid"}

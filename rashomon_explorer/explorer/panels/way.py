@@ -18,6 +18,7 @@ WAYS: Mapping[str, str] = {
     "unthresholded": "unthresholded: near the best model; may not come",
     "langevin_average": "langevin_average: near the best model; always comes",
     "langevin_clipped": "langevin_clipped: one good model of few rows; always comes",
+    "objective_perturbation": "objective_perturbation: one good model, pure; always comes",
     "ellipsoid": "ellipsoid: one price for any number; always comes",
     "ellipsoid_exact": "ellipsoid_exact: of the set near a private centre, many columns",
     "langevin": "langevin: a chain in the set; no hit rate is known",

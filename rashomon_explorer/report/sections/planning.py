@@ -17,6 +17,7 @@ from rashomon_explorer.planning import (
 )
 from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
+from rashomon_explorer.planning.tilted import TiltedPlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
 from rashomon_explorer.plots.tables import options_table, plan_table
@@ -66,6 +67,8 @@ def certificates(given: Any) -> list[Block]:
         )
     if isinstance(planned, EllipsoidPlan):
         raise Skip("they are certificates of draws on the whole ball, not on an ellipsoid")
+    if isinstance(planned, TiltedPlan):
+        raise Skip("they are certificates of exact draws, and these are tilted minimisers")
     if isinstance(planned, ClippedPathPlan):
         raise Skip("the constants are of the loss, and these chains follow it with clipped slopes")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""

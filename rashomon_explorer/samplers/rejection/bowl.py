@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from rashomon_explorer.samplers.rejection.neighbourhood import ball_around
 from rashomon_explorer.samplers.rejection.plane import Plane
 from rashomon_explorer.search import bisect
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.threshold import Threshold
 
 _ROUNDING = 1e-13  # of the largest value: sums of n terms are right to about 1e-15 of it
 _LOWERED = 1e-12  # of the largest bend, taken off every bend: what eigenvectors are wrong by
@@ -168,16 +170,20 @@ class BowlProposal:
 def _constant_of(target: GibbsTarget, share: float) -> float:
     """Least c with energy(v − ψ) ≥ share·v − c for losses v above the minimum."""
     highest = 1 + target.problem.L * target.problem.domain.diameter
+    return _least_constant(target.shape, target.psi, highest, share)  # type: ignore[arg-type]
 
+
+@lru_cache(maxsize=256)
+def _least_constant(shape: Threshold, psi: float, highest: float, share: float) -> float:
     def gentle(v: float) -> bool:
-        return float(target.shape.slope(np.array([v]))[0]) <= share
+        return float(shape.slope(np.array([v]))[0]) <= share
 
     low = highest
     if share < 1 and not gentle(highest):
         low = bisect(gentle, 0.0, highest, halvings=60)
     high = low if low == highest else math.nextafter(low, math.inf) + 1e-15 * highest
-    below = float(target.shape.energy(np.array([low]))[0])
-    return share * (target.psi + high) - below
+    below = float(shape.energy(np.array([low]))[0])
+    return share * (psi + high) - below
 
 
 def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:

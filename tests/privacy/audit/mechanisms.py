@@ -16,7 +16,8 @@ from rashomon_explorer.planning.centres import by_acceleration, by_gradients, by
 from rashomon_explorer.planning.clipped_path import plan_clipped_path
 from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
 from rashomon_explorer.planning.ellipsoid_exact import plan_ellipsoid_exact
-from rashomon_explorer.privacy import Guarantee, bounded_range, gdp
+from rashomon_explorer.planning.tilted import plan_tilted
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import (
@@ -28,6 +29,7 @@ from rashomon_explorer.samplers import (
     LangevinAverage,
     LangevinClipped,
     LangevinSampler,
+    ObjectivePerturbationSampler,
     OutputPerturbationSampler,
     PlannedPath,
     RegularisedSampler,
@@ -190,6 +192,20 @@ def _planned_path(kind=PlannedPath, make=plan_path):
     return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
 
 
+def _tilted(n_runs=800):
+    """A minimiser under a random tilt, slopes clipped; half of its price is too bold a claim."""
+    asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0}
+    bought = plan_tilted(1, 1, 0.0, **asked, most=0.5)
+    sampler = ObjectivePerturbationSampler(bought)
+
+    def mechanism(records, rng, size):
+        target = GibbsTarget.of(problem_of(records, "squared"), bought)
+        return collect(sampler, target, size, rng).coef
+
+    claim = sampler.guarantee(bought)
+    return Case(mechanism, claim, pure(bought.epsilon / 8), n_runs=n_runs)
+
+
 def _ellipsoid(n_runs=1500):
     """Centre and curvature as the sampler releases them, one run a call."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
@@ -346,6 +362,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
     "langevin_clipped": {"plan": lambda: _planned_path(LangevinClipped, plan_clipped_path)},
     "langevin_average": {"plan": lambda: _planned_path(LangevinAverage)},
+    "objective_perturbation": {"squared": _tilted},
     "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
     "grid_walk": {
         "logistic": lambda: _independent(

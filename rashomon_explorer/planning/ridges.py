@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.offers import Request
 from rashomon_explorer.planning.sensitivity import data_lipschitz
 
 T = TypeVar("T")

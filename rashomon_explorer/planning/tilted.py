@@ -1,0 +1,254 @@
+"""From a budget to minimisers of a randomly tilted objective, without reading a row."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rashomon_explorer.constants import Constants
+from rashomon_explorer.domains import Ball
+from rashomon_explorer.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.losses.clipped_pull import MOST_PULL, clipped
+from rashomon_explorer.planning.objective import (
+    THEOREM,
+    PerturbedObjective,
+    plan_perturbed_objective,
+    row_slope,
+)
+from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import pure
+from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.shown import Fact
+from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
+
+_RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times the one of cheap determinants
+_SAFE = 1 - 1e-9  # of ε: draws together must not cost more than was asked by a rounding
+# What clipping biases, in what a promise is worth (`rule.cost`): .0015 of 1/30.
+_WORTH_FOLLOWING = 0.045
+
+
+@dataclass(frozen=True, repr=False)
+class TiltedPlan(Plan):
+    """What a budget buys of minimisers of a tilted objective, known before the rows are touched.
+
+    ``eta`` is the pure ε of one draw and ``beta`` infinite: it has no temperature. Where slopes
+    are clipped nothing is promised of the loss itself: ``excess_bound`` is infinite and
+    ``hit_rate_bound`` 0.
+
+    Parameters
+    ----------
+    most : float
+        Slope at which a row's pull is clipped; infinite where none is.
+    tilt_ridge : float
+        Whole ridge m under which a draw is made, the user's included.
+    tilt : float
+        Scale of the linear term b, of density ∝ exp(−‖b‖/scale).
+    solver : float
+        Distance from the minimiser that the solver keeps to.
+    blur : float
+        Scale of the noise that hides what is left of it.
+    followed_excess : float
+        The loss that is followed, clipped or not, exceeds its least by at most this on average.
+    """
+
+    most: float = field(default=math.inf, kw_only=True)
+    tilt_ridge: float = field(default=0.0, kw_only=True)
+    tilt: float = field(default=0.0, kw_only=True)
+    solver: float = field(default=0.0, kw_only=True)
+    blur: float = field(default=0.0, kw_only=True)
+    followed_excess: float = field(default=math.inf, kw_only=True)
+    sampler: str = field(default="objective_perturbation", kw_only=True, compare=False)
+
+    @property
+    def weighed_excess(self) -> float:
+        """Of the loss that is followed."""
+        return self.followed_excess
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether no hit rate is promised: the excess is too large, or slopes are clipped."""
+        return self.hit_rate_bound == 0
+
+    def _facts(self) -> list[Fact]:
+        kept = [fact for fact in super()._facts() if fact[0] not in ("excess loss", "law")]
+        followed = "excess loss" if math.isinf(self.most) else "clipped loss"
+        told = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
+        return [
+            *(fact for fact in kept if fact[0] != "but"),
+            (followed, told),
+            ("made of", f"a tilt of scale {self.tilt:.3g} under a ridge of {self.tilt_ridge:.3g}"),
+            *(fact for fact in kept if fact[0] == "but"),
+        ]
+
+
+def plan_tilted(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    most: float | None = None,
+    ledger: bool = False,
+) -> TiltedPlan:
+    """Plan draws that are each the minimiser of a tilted objective; reads no row.
+
+    Each of k draws costs pure ε/k and is argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b of
+    density ∝ exp(−‖b‖/s), with a little noise on it
+    (:func:`~rashomon_explorer.planning.objective.plan_perturbed_objective`): it always comes.
+    Where the loss has a form with clipped slopes ℓ_c ≤ ℓ, a record moves its gradient by at most
+    2·most·B/n, and that form is followed unless the rows are so many that the loss itself is
+    promised nearly as much.
+
+    The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
+    what the noise and what the length cost are alike; settled on simulated tables
+    (docs/benchmarks.md).
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, n_draws
+        As in :func:`rashomon_explorer.planning.plan`; the loss has no kinks.
+    delta : float, default=0.0
+        Not needed: the price is pure.
+    most : float, optional
+        See :func:`rashomon_explorer.losses.clipped_pull.clipped`; infinity clips nothing.
+    ledger : bool, default=False
+        Changes nothing: pure prices add up in a ledger too.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, the loss has kinks or no clipped form, or ε is so small
+        that no ridge makes a draw affordable.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the loss that is followed is not promised to be less than that of the model of zeros.
+
+    Examples
+    --------
+    >>> rows = {"n": 4_000, "p": 31, "psi": 0.0, "radius": 8.0, "row_norm": 2.2}
+    >>> planned = plan_tilted(**rows, epsilon=1.0)
+    >>> planned.guarantee.epsilon(0.0), planned.most, round(planned.followed_excess, 3)
+    (1.0, 0.5, 0.096)
+    >>> plan_tilted(**rows, epsilon=50.0).most
+    inf
+    """
+    check_nonnegative(psi=psi)
+    check_positive(epsilon=epsilon)
+    check_count(n_draws=n_draws)
+    whole = get_loss(loss)
+    shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
+    constants = Constants.of(whole, **shape, ridge=ridge)
+    share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
+    slope, strength, how = _best(whole, shape, ridge, share, most)
+    hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
+    planned = TiltedPlan(
+        n=n,
+        p=p,
+        psi=psi,
+        loss=whole.name,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        eta=share,
+        beta=math.inf,
+        oscillation=constants.priced_osc,
+        hit_rate_bound=hits,
+        excess_bound=how.excess if math.isinf(slope) else math.inf,
+        guarantee=_priced(share, n_draws),
+        certificate="objective perturbation",
+        ledger=ledger,
+        radius=radius,
+        row_norm=row_norm,
+        ridge=ridge,
+        outputs=whole.outputs,
+        zero_loss=loss_of_zeros(whole),
+        law_psi=0.0,
+        most=slope,
+        tilt_ridge=strength,
+        tilt=how.scale,
+        solver=how.solver,
+        blur=how.blur,
+        followed_excess=how.excess,
+    )
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+def _priced(share: float, n_draws: int) -> Guarantee:
+    return replace(pure(share * n_draws), theorem=THEOREM)
+
+
+_Found = tuple[float, float, PerturbedObjective]
+
+
+def _best(
+    whole: Loss, shape: dict[str, Any], ridge: float, share: float, most: float | None
+) -> _Found:
+    """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
+    slopes = (MOST_PULL, math.inf) if most is None else (most,)
+    ways = []
+    for slope in slopes:
+        followed = whole if math.isinf(slope) else clipped(whole, slope)
+        found = None if followed is None else _ridged(followed, whole, shape, ridge, share)
+        if found is not None:
+            ways.append((slope, *found))
+        elif followed is None and most is not None:
+            raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+    if not ways:
+        raise ValueError(
+            f"no ridge lets a pure price of {share:g} pay for a draw: take a larger epsilon, fewer "
+            "draws or more rows"
+        )
+    return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
+
+
+def _ridged(
+    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, share: float
+) -> tuple[float, PerturbedObjective] | None:
+    """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
+    domain = shape["domain"]
+    slope = row_slope(followed, domain, shape["row_bound"])
+    least = shape["p"] * 2 * slope / (shape["n"] * share)
+    length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
+
+    def made(own: float, radius: float) -> PerturbedObjective | None:
+        constants = Constants.of(followed, **shape, ridge=ridge + own)
+        return plan_perturbed_objective(
+            constants,
+            radius,
+            slope,
+            own=own,
+            monotone=followed.task == "classification",
+            epsilon=share,
+            delta=0.0,
+            outputs=followed.outputs,
+        )
+
+    wanted = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
+    tried = [(own, made(own, length)) for own in sorted(wanted)]
+    good = [(how.excess, own) for own, how in tried if how is not None]
+    if not good:
+        return None
+    own = min(good)[1]
+    how = made(own, domain.radius)
+    assert how is not None  # its price is that of the shorter length
+    steepest = Constants.of(followed, **shape, ridge=ridge + own).L
+    kept = steepest * _beyond(shape["p"], how.blur, domain.radius)
+    return ridge + own, replace(how, excess=how.excess + kept)
+
+
+def _beyond(p: int, blur: float, radius: float) -> float:
+    """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖.
+
+    √x − R ≤ (x − R²)/(2R) at x = ‖θ + ξ‖².
+    """
+    return math.sqrt(p) / 2 * blur + p * (p + 1) * blur**2 / (2 * radius)

@@ -1,0 +1,153 @@
+"""Minimisers of tilted objectives as a way to draw: price, promise, and that they always come."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.losses import SoftmaxLoss
+from rashomon_explorer.losses.clipped_pull import ClippedLogisticLoss
+from rashomon_explorer.planning import MECHANISMS, Request, explain, plan
+from rashomon_explorer.planning.tilted import TiltedPlan, _beyond, plan_tilted
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.samplers import ObjectivePerturbationSampler
+from rashomon_explorer.samplers.tilting import Followed
+from rashomon_explorer.target import GibbsTarget
+
+ROWS = {"n": 2_000, "p": 4, "psi": 0.02, "radius": 2.0, "row_norm": 1.0}
+
+
+def table(n=2_000, d=3):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (n, d))
+    return X, X[:, 0] + 0.2 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("draws", [1, 3, 7])
+@pytest.mark.parametrize("most", [0.5, math.inf])
+def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
+    """2S/(ns) + J for the minimiser and a fiftieth for what the solver is off, k times."""
+    planned = plan_tilted(**ROWS, epsilon=3.0, n_draws=draws, most=most)
+    slope = min(most, 1.0)
+    bend = 0.25
+    jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
+    moved = 2 * planned.solver / planned.blur
+    each = 2 * slope / (2_000 * planned.tilt) + jump + moved
+    assert draws * each <= 3.0
+    assert draws * each == pytest.approx(3.0, rel=1e-6)
+    assert planned.guarantee.epsilon(0.0) <= 3.0
+    assert planned.eta * draws == pytest.approx(3.0, rel=1e-6)
+
+
+def test_the_promise_by_hand():
+    planned = plan_tilted(**ROWS, epsilon=3.0, most=math.inf)
+    own, square = planned.tilt_ridge, 4 * 5 * planned.tilt**2
+    by_hand = (own**2 * 4 + square) / (4 * own)
+    steepest = 1 / (1 + math.exp(-2)) + own * 2
+    near = steepest * planned.solver + (0.25 + own) / 2 * 20 * planned.blur**2
+    kept_inside = steepest * (planned.blur + 20 * planned.blur**2 / 4)
+    assert planned.followed_excess == pytest.approx(by_hand + near + kept_inside, rel=1e-6)
+    assert planned.excess_bound == planned.followed_excess
+    assert 1 - planned.excess_bound / 0.02 >= planned.hit_rate_bound > 0
+
+
+def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
+    planned = plan_tilted(**{**ROWS, "n": 150}, epsilon=0.5)
+    assert planned.most == 0.5 and math.isinf(planned.excess_bound)
+    assert planned.hit_rate_bound == 0 and planned.by_excess
+    assert "slopes so clipped" in explain(planned)
+    with said_elsewhere():
+        weak = plan_tilted(**{**ROWS, "n": 30}, epsilon=0.1)
+    assert "a model of zeros" in weakness(weak)
+
+
+def test_many_rows_follow_the_loss_itself():
+    planned = plan_tilted(**{**ROWS, "n": 200_000}, epsilon=1.0)
+    assert math.isinf(planned.most)
+    assert planned.hit_rate_bound > 0.85
+    assert "of the draws hit" in explain(planned)
+
+
+@pytest.mark.parametrize("length", [0.2, 0.9, 1.0])
+def test_noise_leaves_the_ball_by_no_more_than_is_counted(length):
+    rng = np.random.default_rng(0)
+    p, blur = 6, 0.05
+    noise = rng.standard_normal((p, 40_000))
+    noise *= blur * rng.standard_gamma(p, 40_000) / np.linalg.norm(noise, axis=0)
+    noise[0] += length
+    beyond = np.maximum(np.linalg.norm(noise, axis=0) - 1, 0)
+    assert beyond.mean() <= _beyond(p, blur, 1.0)
+    assert length < 1 or beyond.mean() > 0.5 * _beyond(p, blur, 1.0)
+
+
+@pytest.mark.parametrize("most", [0.5, math.inf])
+def test_excess_is_within_the_promise(most):
+    X, y = table()
+    planned = plan_tilted(**ROWS, epsilon=1.0, n_draws=1, most=most)
+    problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
+    planned = replace(planned, row_norm=problem.row_bound)
+    target = GibbsTarget.of(problem, planned)
+    batches = ObjectivePerturbationSampler(planned).batches(target, np.random.default_rng(0))
+    models = np.hstack([next(batches).theta for _ in range(60)])
+    loss = ClippedLogisticLoss(0.5) if most == 0.5 else problem.loss
+    followed = Followed(problem, loss, 0.0)
+    assert np.mean(followed.value(models)) - followed.minimum.value <= planned.followed_excess
+
+
+ODD = {
+    "all alike": lambda rng: (np.full((60, 3), 0.5), np.r_[1, -np.ones(59)]),
+    "separable": lambda rng: (np.linspace(-1, 1, 300)[:, None], np.repeat([-1.0, 1.0], 150)),
+    "two rows": lambda rng: (np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])),
+    "wide": lambda rng: (rng.uniform(-0.1, 0.1, (50, 90)), rng.choice([-1.0, 1.0], 50)),
+    "zeros": lambda rng: (np.zeros((40, 2)), rng.choice([-1.0, 1.0], 40)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+def test_draws_come_on_odd_tables(name, epsilon):
+    X, y = ODD[name](np.random.default_rng(1))
+    asked = {"sampler": "objective_perturbation", "delta": 0.0, "random_state": 0}
+    with said_elsewhere():
+        fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
+    assert np.isfinite(fitted.coef_).all()
+
+
+@pytest.mark.parametrize("classes", [2, 4, 0])
+def test_pure_dp_takes_it_unasked_charges_it_and_keeps_it(classes, tmp_path):
+    X, y = table()
+    labels = np.digitize(y, np.quantile(y, np.linspace(0, 1, classes + 1)[1:-1])) if classes else y
+    ledger = Ledger.create(tmp_path / "a.ledger")
+    asked = {"epsilon": 2.0, "delta": 0.0, "n_draws": 1, "ledger": ledger, "standardize": None}
+    kind = RashomonClassifier(classes=range(classes), **asked) if classes else None
+    model = (kind or RashomonRegressor(**asked)).fit(X, np.clip(labels, -1, classes or 1))
+    models = model.rashomon_set_
+    assert isinstance(models.plan, TiltedPlan) and models.sampler == "objective_perturbation"
+    (entry,) = ledger.entries()
+    assert entry.guarantee.epsilon(0.0) <= 2.0
+    models.save(tmp_path / "set.npz")
+    assert type(models).load(tmp_path / "set.npz").plan == models.plan
+
+
+def test_losses_with_kinks_have_none_and_other_plans_are_refused():
+    asked = Request(**ROWS, loss="hinge", ridge=0.0, epsilon=1.0, delta=0.0, n_draws=1)
+    assert "kinks" in MECHANISMS["objective_perturbation"].offer(asked).why
+    with pytest.raises(ValueError, match="clipped"):
+        plan_tilted(**{**ROWS, "p": 6}, loss=SoftmaxLoss(3), epsilon=1.0, most=0.5)
+    with pytest.raises(TypeError, match="plan_tilted"):
+        ObjectivePerturbationSampler(plan(**ROWS, epsilon=1.0))
+
+
+def test_rows_in_blocks_give_the_same_model():
+    X, y = table()
+    asked = {"delta": 0.0, "random_state": 0, "classes": [0, 1], "standardize": None, "n_draws": 1}
+    whole = RashomonClassifier(**asked).fit(X, (y > 0).astype(int))
+    blocks = replace(row_blocks(X, (y > 0).astype(int)), rows=300)
+    parts = RashomonClassifier(**asked).fit(blocks)
+    assert parts.plan_.sampler == "objective_perturbation"
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
