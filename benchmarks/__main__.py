@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    accelerator,
     accountant,
     exact,
     langevin,
@@ -35,7 +36,16 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("samplers", "utility", "tuning", "one_model", "rates", "regression", "trees"),
+        choices=(
+            "samplers",
+            "utility",
+            "tuning",
+            "one_model",
+            "rates",
+            "regression",
+            "trees",
+            "accelerator",
+        ),
         default="samplers",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
@@ -44,7 +54,11 @@ def main() -> None:
     parser.add_argument(
         "--folder", default="", help="where CSV files are, by default RASHOMON_DATA (trees)"
     )
+    parser.add_argument("--library", default="torch", help="library of arrays (accelerator)")
     options = parser.parse_args()
+    if options.what == "accelerator":
+        _measure_accelerator(options.library, options.seconds)
+        return
     if options.what == "one_model":
         measured = one_model.measure(options.splits)
         one_model.write(measured)
@@ -75,6 +89,16 @@ def main() -> None:
         print(*trees.lines(measured), sep="\n")
     else:
         _measure_samplers(options.seconds)
+
+
+def _measure_accelerator(library: str, seconds: float) -> None:
+    device = accelerator.device_at_hand(library)
+    if device is None:
+        print(f"no accelerator that {library} knows is at hand: nothing was measured")
+        return
+    measured = accelerator.measure(library, device, seconds)
+    accelerator.write(measured)
+    print(*accelerator.lines(measured), sep="\n")
 
 
 def _measure_samplers(seconds: float) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.arrays import NUMPY, ArrayBackend, backend_for, is_foreign, on_host, to_host
 from rashomon_explorer.clipping import clip_rows, warn_if_clipped
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
+from rashomon_explorer.losses.placed import placed
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
@@ -31,7 +33,8 @@ class Problem(Shown):
     ----------
     X : array-like of shape (n, n_features)
         Rows. One longer than ``row_norm`` is shortened to it, keeping its direction, which
-        changes one record only by itself and so costs no privacy.
+        changes one record only by itself and so costs no privacy. An array of PyTorch, CuPy or
+        JAX says where losses and gradients are computed (docs/accelerators.md).
     y : array-like of shape (n,)
         Labels in {−1, +1} for two classes, 0, 1, … for several, targets for regression (clipped
         by the loss).
@@ -46,6 +49,9 @@ class Problem(Shown):
         Whether models carry an intercept, as their last parameter.
     domain : Domain, optional
         Set of models; by default the ball.
+    arrays : ArrayBackend, optional
+        Library and device of the work on rows; by default what
+        :func:`~rashomon_explorer.arrays.array_backend` chose, or that of ``X``.
 
     Raises
     ------
@@ -68,6 +74,8 @@ class Problem(Shown):
     True
     """
 
+    arrays: ArrayBackend = NUMPY
+
     def __init__(
         self,
         X: ArrayLike,
@@ -79,8 +87,10 @@ class Problem(Shown):
         ridge: float = 0.0,
         intercept: bool = True,
         domain: Domain | None = None,
+        arrays: ArrayBackend | None = None,
     ) -> None:
-        features, targets = _numbers("X", X), _numbers("y", y)
+        self.arrays = backend_for(X) if arrays is None else arrays
+        features, targets = _numbers("X", on_host(X)), _numbers("y", on_host(y))
         _check_rows(features, targets)
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
@@ -89,7 +99,7 @@ class Problem(Shown):
         self._rows = add_intercept(rows) if intercept else rows
         del rows, features  # or they stay beside what is made of them
         self._targets = targets
-        self._objective = Objective(self.loss.empirical(self._rows, targets), ridge)
+        self._objective = Objective(self._empirical(self._rows, targets), ridge)
 
     def _declare(
         self,
@@ -130,6 +140,7 @@ class Problem(Shown):
         self.domain, self.ridge, self.constants = domain, ridge, constants
         whole = {name: kept for name, kept in vars(problem).items() if name in _HELD}
         vars(self).update(whole)  # rows in blocks are not held
+        self.arrays = problem.arrays
         self.clipped_share = problem.clipped_share
         self._objective = Objective(problem._objective.loss, ridge)
 
@@ -198,7 +209,8 @@ class Problem(Shown):
     @cached_property
     def minimum(self) -> Minimum:
         """Certified constrained minimum (curator: computed from private rows)."""
-        return minimise(self._objective, self.domain, self.constants.gap_tolerance)
+        asked = self._objective if self._smooth_there else self.on_host
+        return minimise(asked, self.domain, self.constants.gap_tolerance)
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` of shape (p, K)."""
@@ -220,6 +232,8 @@ class Problem(Shown):
     def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> Objective:
         """Objective for models of the domain, whose result for one knows nothing of the others.
 
+        On the host, wherever else the rows are.
+
         Parameters
         ----------
         dtype : type, default=numpy.float64
@@ -231,8 +245,23 @@ class Problem(Shown):
             For arrays of one shape, the same to the last bit whatever models are side by side.
         """
         reach = self.domain.reach(self.row_bound)
-        loss = self._objective.loss.within(reach, dtype)
-        return Objective(loss, self.ridge)
+        return Objective(self.on_host.loss.within(reach, dtype), self.ridge)
+
+    @cached_property
+    def on_host(self) -> Objective:
+        """Objective that is computed on the host."""
+        if self.arrays.on_host:
+            return self._objective
+        return Objective(self.loss.empirical(self._rows, self._targets), self.ridge)
+
+    @cached_property
+    def on_device(self) -> Objective:
+        """Objective for models of the domain that stand where ``arrays`` says.
+
+        What it gives is there too. Overflow is possible for models far outside the domain.
+        """
+        reach = self.domain.reach(self.row_bound)
+        return Objective(self._objective.loss.within(reach), self.ridge)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:
         """Objectives of batches of almost equal size, in an order that no row influences.
@@ -250,7 +279,7 @@ class Problem(Shown):
         """
         parts = np.array_split(rng.permutation(self.n), n_batches)
         return [
-            Objective(self.loss.empirical(self._rows[part], self._targets[part]), self.ridge)
+            Objective(self._empirical(self._rows[part], self._targets[part]), self.ridge)
             for part in parts
         ]
 
@@ -267,7 +296,8 @@ class Problem(Shown):
         EmpiricalLoss
             Of the rows of one batch of ⌈n/most⌉.
         """
-        return self.batches(math.ceil(self.n / most), generator(0))[0].loss
+        part = np.array_split(generator(0).permutation(self.n), math.ceil(self.n / most))[0]
+        return self.loss.empirical(self._rows[part], self._targets[part])
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets.
@@ -290,8 +320,19 @@ class Problem(Shown):
             ("osc", f"{self.osc:.4g}"),
         ]
 
+    def _empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
+        if self.arrays.on_host:
+            return self.loss.empirical(rows, targets)
+        return placed(self.loss, rows, targets, self.arrays)
+
+    @property
+    def _smooth_there(self) -> bool:
+        """Whether sums of ``arrays`` can certify a minimum: a kink's is proved by its rows."""
+        return math.isfinite(self.loss.smoothness(1.0)) and self.arrays.dtype == "float64"
+
     def _checked(self, theta: FloatArray) -> FloatArray:
-        theta = np.asarray(theta, dtype=float)
+        if self.arrays.on_host or not is_foreign(theta):
+            theta = np.asarray(to_host(theta), dtype=float)
         if theta.ndim != 2 or theta.shape[0] != self.p:
             raise ValueError(
                 f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"

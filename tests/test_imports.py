@@ -18,6 +18,7 @@ FLOORS = [
     {"array_types", "feature_groups", "shown", "validation", "rounding", "search"},
     {
         "exceptions",
+        "arrays",
         "assets",
         "randomness",
         "leaks",

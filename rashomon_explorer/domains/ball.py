@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.arrays import is_foreign, namespace
 from rashomon_explorer.domains.base import inner
 from rashomon_explorer.validation import check_positive
 
@@ -61,6 +62,10 @@ class Ball:
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest point of the ball to each column of ``theta`` (p, K)."""
+        if is_foreign(theta):
+            xp = namespace(theta)
+            norm = xp.linalg.vector_norm(theta, axis=0)
+            return theta * (self.radius / xp.maximum(norm, xp.ones_like(norm) * self.radius))
         norm = np.linalg.norm(theta, axis=0)
         return theta * (self.radius / np.maximum(norm, self.radius))
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.clipping import clip_rows
@@ -85,6 +86,10 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         return (-1.0, 1.0)
 
     def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
+        with placed_on(table.arrays):
+            self._fit_there(table, leak)
+
+    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes.
 
         ``leak`` says what the rows were made with that was learnt from them, if anything.

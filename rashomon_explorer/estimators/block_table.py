@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import NUMPY
 from rashomon_explorer.blocks import RowBlocks, Step
 from rashomon_explorer.blocks.dask_rows import is_dask
 from rashomon_explorer.blocks.steps import AsNumbers, Encoded
@@ -45,6 +46,8 @@ class BlockTable:
     DataError
         If columns lack or are not declared.
     """
+
+    arrays = NUMPY  # blocks are worked on by the host's cores
 
     def __init__(self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float) -> None:
         self._blocks, self.schema, self._row_norm = blocks, schema, row_norm

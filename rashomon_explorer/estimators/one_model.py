@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import row_bound
@@ -136,6 +137,10 @@ class OneModel(PaysForRows):
         )
 
     def _fit(self, table: UnreadTable, leak: str) -> None:
+        with placed_on(table.arrays):
+            self._fit_there(table, leak)
+
+    def _fit_there(self, table: UnreadTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)

@@ -9,6 +9,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import backend_for, on_host
 from rashomon_explorer.blocks import RowBlocks, Step, row_blocks
 from rashomon_explorer.blocks.steps import Longer
 from rashomon_explorer.clipping import clip_rows
@@ -22,6 +23,7 @@ from rashomon_explorer.estimators.warn import warn_if_shortened
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy.arithmetic import computed_on
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
@@ -109,7 +111,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         check_is_fitted(self)
         if hasattr(self, "encoder_"):
             return np.asarray(self.encoder_.transform(X))
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(validate_data(self, on_host(X), dtype=np.float64, reset=False))
 
     def _target_step(self) -> Step:
         """Make a block's targets what the loss takes."""
@@ -131,7 +133,8 @@ class PaysForRows(ShowsFit, LooksThrough):
         return table.public()
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
-        """State what the guarantee assumes of pipeline, fit and noise."""
+        """State what the guarantee assumes of pipeline, fit, arithmetic and noise."""
+        guarantee = computed_on(guarantee, backend_for())
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import NUMPY
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.choosing import chosen
 from rashomon_explorer.exceptions import SamplerError
@@ -68,6 +69,7 @@ def refitted(
         row_norm=row_norm,
         ridge=planned.ridge,
         intercept=False,
+        arrays=NUMPY,
     )
     spread = problem.L * 2 * planned.radius
     sampler = SAMPLERS[planned.sampler].for_plan(planned, spread=spread)

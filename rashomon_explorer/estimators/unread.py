@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import backend_for, on_host
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.shapes import public_shape
@@ -38,6 +39,8 @@ class UnreadTable:
         Whether rows longer than they should be are worth a warning.
     names : ndarray of str or None
         Column names, where X has them.
+    arrays : ArrayBackend
+        Where the work on rows is to be done.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class UnreadTable:
     ) -> None:
         if issparse(X):
             raise TypeError("X is sparse, expected a dense table: use X.toarray()")
+        self.arrays = backend_for(X)
         self._X, rows = _measured("X", X, 2, charged)
         targets: tuple[int, ...] | None = None
         self._y = y
@@ -92,7 +96,7 @@ class UnreadTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(self._X, self._y)
+        return self._checked(on_host(self._X), on_host(self._y))
 
     @property
     def leak(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import is_foreign, namespace
 from rashomon_explorer.losses import EmpiricalLoss
 
 
@@ -25,17 +26,27 @@ class Objective:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` (p, K)."""
-        return self.loss.value(theta) + self.ridge / 2 * np.einsum("ij,ij->j", theta, theta)
+        value = self.loss.value(theta)
+        return value + self.ridge / 2 * _squares(theta) if self.ridge else value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
         value, gradient = self.loss.value_and_gradient(theta)
-        square = np.einsum("...ij,...ij->...j", theta, theta)
-        return value + self.ridge / 2 * square, gradient + self.ridge * theta
+        if self.ridge == 0:
+            return value, gradient
+        return value + self.ridge / 2 * _squares(theta), gradient + self.ridge * theta
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model (p,)."""
         return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
+
+
+def _squares(theta: FloatArray) -> FloatArray:
+    """‖θ‖² of each column of ``theta`` (..., p, K), a NumPy array's or another library's."""
+    if is_foreign(theta):
+        squares: FloatArray = namespace(theta).sum(theta * theta, axis=-2)
+        return squares
+    return np.asarray(np.einsum("...ij,...ij->...j", theta, theta))
 
 
 @dataclass(frozen=True)

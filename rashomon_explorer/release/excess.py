@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import NUMPY
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.problem import Problem
@@ -80,6 +81,7 @@ class ExcessQuery(Query):
             radius=self.radius,
             row_norm=models.row_norm,
             ridge=self.ridge,
+            arrays=NUMPY,
         )
         return np.asarray(problem.value(models.coef.T) - problem.minimum.value)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import to_host
 from rashomon_explorer.planning.batch_path import last_of_batches_guarantee
 from rashomon_explorer.planning.path import (
     affordable_time,
@@ -15,6 +16,7 @@ from rashomon_explorer.planning.path import (
     path_guarantee,
 )
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.arithmetic import computed_on
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import BatchDrift, Drift, PathTarget, drift_of
@@ -175,6 +177,9 @@ class LangevinSampler:
             steps than was settled beforehand.
         """
         drift = self._drift(target)
+        return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
+
+    def _exact_certificate(self, drift: Drift, n_steps: int | None) -> Guarantee:
         steps = self.n_steps if n_steps is None else n_steps
         if not 0 <= steps <= self.n_steps:
             raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
@@ -222,7 +227,8 @@ class LangevinSampler:
         for step, theta in enumerate(self._chains(drift).states(rng), start=1):
             waited += 1
             if step == self.n_steps or self._shows(step):
-                yield Batch(theta, drift.value(theta), evaluated=(waited + 1) * self.n_chains)
+                losses = to_host(drift.value(theta))
+                yield Batch(to_host(theta), losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
 
     def states(
@@ -253,7 +259,7 @@ class LangevinSampler:
             only the last state is to be shown.
         """
         self._need_path("states")
-        return self._chains(self._drift(target)).states(rng, first)
+        return map(to_host, self._chains(self._drift(target)).states(rng, first))
 
     def average(
         self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
@@ -303,8 +309,8 @@ class LangevinSampler:
         self._need_path("averages")
         check_nonnegative(m=m)
         drift = self._drift(target)
-        fade = np.exp(-m * drift.beta * self.step_size)
-        return self._chains(drift).averages(rng, fade)
+        fade = float(np.exp(-m * drift.beta * self.step_size))
+        return map(to_host, self._chains(drift).averages(rng, fade))
 
     def _shows(self, step: int) -> bool:
         waited = step - self.burn_in

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import to_host
 from rashomon_explorer.cores import pause
 from rashomon_explorer.samplers.drift import Drift
 
@@ -27,15 +28,18 @@ class NoisyChains:
     def states(
         self, rng: np.random.Generator, first: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, from ``first`` or from the start."""
+        """States (p, n_chains) after each step, from ``first`` or from the start.
+
+        They are where the drift's ``arrays`` are.
+        """
         self._check_stable()
         if first is None:
             first = self._beginning()
-        theta = np.array(first, dtype=float)
-        if theta.shape != (self.drift.p, self.n_chains):
+        theta = self.drift.arrays.put(np.array(to_host(first), dtype=float))
+        if tuple(theta.shape) != (self.drift.p, self.n_chains):
             raise ValueError(
                 f"first must hold one state a chain, shape ({self.drift.p}, {self.n_chains}), got "
-                f"{theta.shape}"
+                f"{tuple(theta.shape)}"
             )
         return self._steps(self.drift.project(theta), rng)
 
@@ -45,8 +49,8 @@ class NoisyChains:
         Of the states that a gradient was taken at: the start counts, the last state does not.
         During the burn-in they are 0.
         """
-        here = self._beginning()
-        mean = np.zeros_like(here)
+        here = self.drift.arrays.put(self._beginning())
+        mean = 0 * here
         share = np.inf  # of all weights so far, the newest state's
         for step, theta in enumerate(self.states(rng)):
             if step >= self.burn_in:
@@ -56,12 +60,13 @@ class NoisyChains:
             yield mean
 
     def _steps(self, theta: FloatArray, rng: np.random.Generator) -> Iterator[FloatArray]:
-        gradient = self.drift.run(rng)
+        gradient, arrays, shape = self.drift.run(rng), self.drift.arrays, tuple(theta.shape)
         spread = np.sqrt(2 * self.step_size)
         rested = time.perf_counter()
         for _ in range(self.n_steps):
-            move = spread * rng.standard_normal(theta.shape) - self.step_size * gradient(theta)
-            theta = self.drift.project(theta + move)
+            # Drawn before the gradient is asked for: a device is still at the step before.
+            noise = arrays.put(spread * rng.standard_normal(shape))
+            theta = self.drift.project(theta + (noise - self.step_size * gradient(theta)))
             yield theta
             # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
             # third of a small step.

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import to_host
 from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import PathPlan, Plan
 from rashomon_explorer.planning.bounds import accelerated_share
@@ -90,19 +91,22 @@ class PlannedPath:
         looked = rested = time.perf_counter()
         for _, average in self.states(target, rng):
             if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
-                yield Batch(average[:, :0], np.empty(0), evaluated=0)
+                yield Batch(to_host(average[:, :0]), np.empty(0), evaluated=0)
                 looked = time.perf_counter()
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()  # or a dashboard's event loop starves
                 rested = time.perf_counter()
         assert isinstance(self.plan, PathPlan)
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
-        yield Batch(average, target.problem.value(average), evaluated=evaluated)
+        losses = target.problem.value(average)
+        yield Batch(to_host(average), to_host(losses), evaluated=evaluated)
 
     def states(
         self, target: GibbsTarget, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """States z and averages x (p, n_draws) of all chains after each step.
+
+        They are where the problem's ``arrays`` are.
 
         Raises
         ------
@@ -114,12 +118,13 @@ class PlannedPath:
         drift = self._drift(target)
         _check_stable(drift, self.plan)
         gradient = drift.run(rng)
-        state = drift.project(np.zeros((drift.p, self.plan.n_draws)))
+        arrays, shape = drift.arrays, (drift.p, self.plan.n_draws)
+        state = drift.project(arrays.put(np.zeros(shape)))
         average = state
         for t in range(1, steps + 1):
             taken, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
             ahead = average + share * (state - average)
-            noise = np.sqrt(2 * taken) * rng.standard_normal(state.shape)
+            noise = arrays.put(np.sqrt(2 * taken) * rng.standard_normal(shape))
             state = drift.project(state + noise - taken * gradient(ahead))
             average = average + share * (state - average)
             yield state, average

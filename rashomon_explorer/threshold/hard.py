@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import namespace
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class HardThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """1 outside, 0 inside and on the edge."""
-        return (beyond > 0).astype(float)
+        xp = namespace(beyond)
+        steps: FloatArray = xp.where(beyond > 0, xp.ones_like(beyond), xp.zeros_like(beyond))
+        return steps
 
 
 @dataclass(frozen=True)
@@ -46,4 +49,5 @@ class NoThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """1 everywhere: the minimum is not needed."""
-        return np.ones_like(beyond)
+        ones: FloatArray = namespace(beyond).ones_like(beyond)
+        return ones

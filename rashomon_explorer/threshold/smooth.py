@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import namespace
 from rashomon_explorer.validation import check_positive
 
 
@@ -47,4 +48,8 @@ class SmoothThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """min(max(v, 0)/s, 1)."""
-        return np.clip(beyond / self.width, 0.0, 1.0)
+        xp, share = namespace(beyond), beyond / self.width
+        if xp is np:
+            return np.clip(share, 0.0, 1.0)
+        slope: FloatArray = xp.minimum(xp.maximum(share, 0 * share), 1 + 0 * share)
+        return slope

@@ -51,6 +51,8 @@ def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy
         return _double_only(precision, "the Gaussian threshold", lambda: GaussianDrift(target))
     if batch_size is not None:
         return _double_only(precision, "batches", lambda: BatchDrift(target, batch_size))
+    if not target.problem.arrays.on_host:
+        return _double_only(precision, "a device", lambda: FullDrift(target, precision, lazy))
     return FullDrift(target, precision, lazy)
 
 

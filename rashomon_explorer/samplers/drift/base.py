@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import ArrayBackend
 
 
 class Gradient(Protocol):
@@ -24,6 +25,11 @@ class Drift(Protocol):
     @property
     def p(self) -> int:
         """Number of parameters."""
+        ...
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """Where states and gradients are."""
         ...
 
     @property

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import NUMPY, ArrayBackend
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.losses.clipped_pull import ClippedPullRisk, clipped
@@ -57,6 +58,11 @@ class ClippedDrift(GibbsDrift):
             row_bound=problem.row_bound,
             ridge=problem.ridge,
         )
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """The host: a clipped loss has no other form."""
+        return NUMPY
 
     @property
     def largest_step(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.minimum import Objective
 from rashomon_explorer.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.samplers.drift.base import Gradient
 from rashomon_explorer.samplers.drift.columns import Columns
@@ -92,7 +93,9 @@ class FullDrift(GibbsDrift):
         """Return the gradient, which remembers where each chain was last evaluated if lazy."""
         if isinstance(self.target.shape, NoThreshold):
             return self._unthresholded
-        curvature = self.target.problem.curvature_bound() if self.lazy else None
+        # On a device, asking which chains to look at would cost the time that it saves.
+        lazy = self.lazy and self.arrays.on_host
+        curvature = self.target.problem.curvature_bound() if lazy else None
         if curvature is None:
             return self._thresholded
         slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
@@ -119,9 +122,11 @@ class FullDrift(GibbsDrift):
         return gradient * (self.beta * self.target.shape.slope(value - self._edge))
 
     @cached_property
-    def _columns(self) -> Columns:
+    def _columns(self) -> Columns | Objective:
         dtype: Any = np.float32 if self._rounding else np.float64
         problem = self.target.problem
+        if not problem.arrays.on_host:
+            return problem.on_device
         return Columns(problem.evaluator(dtype).value_and_gradient, problem.n)
 
     @cached_property

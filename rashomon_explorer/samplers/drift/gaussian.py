@@ -81,11 +81,14 @@ class GaussianDrift(GibbsDrift):
 
         def gradient(theta: FloatArray) -> FloatArray:
             p, chains = theta.shape
-            steps = scale * rng.standard_normal((p, count, chains))
-            points = (theta[:, None, :] + steps).reshape(p, count * chains)
-            value, gradients = self.target.problem.value_and_gradient(points)
-            gradients *= value > self._edge
-            return self.beta * gradients.reshape(p, count, chains).mean(axis=1)
+            xp, noise = self.arrays.xp, rng.standard_normal((p, count, chains))
+            points = theta[:, None, :] + self.arrays.put(scale * noise)
+            value, gradients = self.target.problem.value_and_gradient(
+                xp.reshape(points, (p, count * chains))
+            )
+            kept = xp.where(value > self._edge, gradients, xp.zeros_like(gradients))
+            mean: FloatArray = xp.mean(xp.reshape(kept, (p, count, chains)), axis=1)
+            return self.beta * mean
 
         return gradient
 

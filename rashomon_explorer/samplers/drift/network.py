@@ -7,6 +7,7 @@ from itertools import cycle
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.arrays import NUMPY, ArrayBackend
 from rashomon_explorer.network import NetworkTarget
 from rashomon_explorer.samplers.drift.base import Gradient
 
@@ -43,6 +44,11 @@ class NetworkDrift:
     def p(self) -> int:
         """Number of parameters."""
         return self.target.p
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """The host."""
+        return NUMPY
 
     @property
     def beta(self) -> float:

@@ -9,6 +9,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.localisation import LocalisationPlan, Stage
 from rashomon_explorer.planning.regularising import RegularisedPlan
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.arithmetic import computed_on
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.exact import ExactSampler
 from rashomon_explorer.samplers.localisation.local_problem import LocalProblem
@@ -35,7 +36,7 @@ class OneModelSampler(ABC):
 
     def certificate(self, problem: Problem) -> Guarantee:
         """Pure DP of one model, and of all that is drawn on its way, if they are drawn."""
-        return if_drawn(self.plan(problem).guarantee)
+        return computed_on(if_drawn(self.plan(problem).guarantee), problem.arrays)
 
     @abstractmethod
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
