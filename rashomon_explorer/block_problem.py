@@ -15,7 +15,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import EmpiricalLoss, Loss
 from rashomon_explorer.losses.of_blocks import BlockRisk, risk_of_blocks
 from rashomon_explorer.minimum import Objective
-from rashomon_explorer.problem import Problem, beyond, check_labels
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem_input import beyond, check_labels
 
 
 class BlockProblem(Problem):

@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import NUMPY, ArrayBackend, backend_for, is_foreign, on_host, to_host
-from rashomon_explorer.clipping import clip_rows, warn_if_clipped
+from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
-from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
 from rashomon_explorer.losses.placed import placed
 from rashomon_explorer.minimum import Minimum, Objective, minimise
+from rashomon_explorer.problem_input import (
+    beyond,
+    check_labels,
+    check_rows,
+    numbers,
+    say_if_clipped,
+)
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
 
@@ -90,8 +96,8 @@ class Problem(Shown):
         arrays: ArrayBackend | None = None,
     ) -> None:
         self.arrays = backend_for(X) if arrays is None else arrays
-        features, targets = _numbers("X", on_host(X)), _numbers("y", on_host(y))
-        _check_rows(features, targets)
+        features, targets = numbers("X", on_host(X)), numbers("y", on_host(y))
+        check_rows(features, targets)
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
         say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
@@ -209,7 +215,9 @@ class Problem(Shown):
     @cached_property
     def minimum(self) -> Minimum:
         """Certified constrained minimum (curator: computed from private rows)."""
-        asked = self._objective if self._smooth_there else self.on_host
+        # A kink's minimum is proved by its rows, and single precision proves none.
+        exact = math.isfinite(self.loss.smoothness(1.0)) and self.arrays.dtype == "float64"
+        asked = self._objective if exact else self.on_host
         return minimise(asked, self.domain, self.constants.gap_tolerance)
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -325,11 +333,6 @@ class Problem(Shown):
             return self.loss.empirical(rows, targets)
         return placed(self.loss, rows, targets, self.arrays)
 
-    @property
-    def _smooth_there(self) -> bool:
-        """Whether sums of ``arrays`` can certify a minimum: a kink's is proved by its rows."""
-        return math.isfinite(self.loss.smoothness(1.0)) and self.arrays.dtype == "float64"
-
     def _checked(self, theta: FloatArray) -> FloatArray:
         if self.arrays.on_host or not is_foreign(theta):
             theta = np.asarray(to_host(theta), dtype=float)
@@ -346,57 +349,3 @@ def add_intercept(rows: FloatArray) -> FloatArray:
     whole[:, :-1] = rows
     whole[:, -1] = 1.0
     return whole
-
-
-def beyond(loss: Loss, targets: FloatArray) -> Mask:
-    """Whether targets (n,) lie beyond the bound of their loss, if it has one."""
-    return np.asarray(np.abs(targets) > getattr(loss, "target_bound", math.inf))
-
-
-def check_labels(loss: Loss, targets: FloatArray) -> None:
-    """Refuse targets (n,) that are no labels of a loss which has labels."""
-    if loss.labels is None or np.isin(targets, loss.labels).all():
-        return
-    if loss.labels == (-1.0, 1.0):
-        raise DataError("labels must be −1 or +1 here; the estimators encode classes for you")
-    strange = targets[~np.isin(targets, loss.labels)][0]
-    raise DataError(
-        f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
-        f"{len(loss.labels)} classes, got {strange:g}"
-    )
-
-
-def say_if_clipped(loss: Loss, share: float) -> None:
-    """Tell the curator if more than 1 % of the targets are beyond the loss's bound."""
-    bound = getattr(loss, "target_bound", math.inf)
-    warn_if_clipped(
-        share,
-        f"targets are outside [−{bound:g}, {bound:g}]",
-        "Map them there by their public range first, or declare another bound: "
-        f"{type(loss).__name__}(target_bound=...).",
-    )
-
-
-def _numbers(name: str, values: ArrayLike) -> FloatArray:
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
-            raise TypeError(f"got {given.dtype}")
-        return given.astype(float, copy=False)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{name} must hold numbers: {error}. Encode text, dates and classes as numbers first"
-        ) from error
-
-
-def _check_rows(features: FloatArray, targets: FloatArray) -> None:
-    if features.ndim != 2 or 0 in features.shape:
-        raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
-    if targets.shape != (len(features),):
-        raise DataError(
-            f"y must hold one target a row, got shape {targets.shape} for {len(features)} rows"
-        )
-    for name, values in (("X", features), ("y", targets)):
-        if not np.isfinite(values).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-            raise DataError(f"{name} holds NaN or infinity at {place}: remove or impute the row")

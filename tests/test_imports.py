@@ -34,7 +34,7 @@ FLOORS = [
     {"privacy", "losses", "domains", "datasets", "threshold"},
     {"constants", "minimum", "envelopes"},
     {"planning"},
-    {"diagnostics", "secure_noise"},
+    {"diagnostics", "secure_noise", "problem_input"},
     {"problem"},
     {"block_problem"},
     {"target", "network"},

@@ -91,7 +91,8 @@ class PlacedRisk:
         return self._mean(self.placed.total(piece, theta.shape[1])[0])
 
     def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
-        work: Callable[[Any], tuple[Any, Any]] = fused(self.placed.arrays, self.pointwise)
+        form: Any = self.pointwise  # a frozen dataclass, which its protocol does not say
+        work = fused(self.placed.arrays, form)
 
         def piece(part: slice) -> tuple[Any, Any]:
             total, slopes = work(self._scores(theta, part))
