@@ -258,9 +258,8 @@ class Problem(Shown):
     @cached_property
     def on_host(self) -> Objective:
         """Objective that is computed on the host."""
-        if self.arrays.on_host:
-            return self._objective
-        return Objective(self.loss.empirical(self._rows, self._targets), self.ridge)
+        there = not self.arrays.on_host
+        return Objective(self.of_loss(self.loss), self.ridge) if there else self._objective
 
     @cached_property
     def on_device(self) -> Objective:
@@ -268,8 +267,8 @@ class Problem(Shown):
 
         What it gives is there too. Overflow is possible for models far outside the domain.
         """
-        reach = self.domain.reach(self.row_bound)
-        return Objective(self._objective.loss.within(reach), self.ridge)
+        found = self._objective.loss.within(self.domain.reach(self.row_bound))
+        return Objective(found, self.ridge)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:
         """Objectives of batches of almost equal size, in an order that no row influences.
