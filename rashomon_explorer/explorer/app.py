@@ -16,10 +16,11 @@ from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
+from rashomon_explorer.explorer.gallery import Gallery
 from rashomon_explorer.explorer.guard import LEDGER_READ, guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
 from rashomon_explorer.explorer.picked import Picked
-from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.single import SingleModel
@@ -59,8 +60,8 @@ class Explorer:
         The page.
     state : ExplorerState
         What controls write and views read.
-    cards : dict of str to FigureCard
-        The figures.
+    cards : mapping of str to FigureCard
+        The figures, each made when it is first seen or asked for.
 
     Raises
     ------
@@ -94,15 +95,9 @@ class Explorer:
         self._make_panels()
         # Of what is drawn here there are draws to see.
         kinds: tuple[type[FigureCard], ...] = (*CARDS, ExactCard) if is_outside(first) else CARDS
-        self.cards = {kind.name: kind(self.session) for kind in kinds}
-        slow = [card for card in self.cards.values() if card.slow]
-        quick = Renderer([card for card in self.cards.values() if not card.slow])
-        self._drawn_by = {
-            card: Renderer([card]) if card.slow else quick for card in self.cards.values()
-        }
-        self.renderers = (quick, *(self._drawn_by[card] for card in slow))
+        self.cards = Gallery(self.session, kinds)
+        self.renderers = self.cards.renderers
         self.session.together = self._held
-        self._connect()
         self.shell = self._page()
         self.widget = self.shell.widget
         with self._held():
@@ -129,12 +124,6 @@ class Explorer:
             for renderer in self.renderers:
                 holds.enter_context(renderer.held())
             yield
-
-    def _connect(self) -> None:
-        for card in self.cards.values():
-            card.changed = partial(self._drawn_by[card].mark, [card])
-            card.appeared = partial(self._drawn_by[card].mark, ())
-            self.state.observe(lambda _, mark=card.changed: mark(), list(card.needs))
 
     def _make_panels(self) -> None:
         self.alert_panel = panels.AlertPanel(self.state)
@@ -178,11 +167,10 @@ class Explorer:
             "ledger panel": self.ledger_panel,
             "one model panel": self.one_panel,
             "tuning panel": self.tuning_panel,
-            **self.cards,
         }
         return Shell(
             self.state,
-            [View(plan, parts) for plan in VIEWS],
+            [View(plan, parts, self.cards) for plan in VIEWS],
             bar=self.bar.widget,
             rail=panels.Rail(self.state, self.model_panel, self.goal_panel).widget,
             chip=panels.SelectionChip(self.state).widget,

@@ -22,12 +22,17 @@ class Renderer:
     does. Without a loop (a script) it draws at once.
     """
 
-    def __init__(self, cards: Iterable[FigureCard]) -> None:
+    def __init__(self, cards: Iterable[FigureCard] = ()) -> None:
         self.cards = tuple(cards)
         self.frames = 0
         self._dirty: set[FigureCard] = set()
         self._holds = 0
         self._task: asyncio.Task[None] | None = None
+
+    def add(self, card: FigureCard) -> None:
+        """Draw one card more, from now on."""
+        self.cards = (*self.cards, card)
+        self.mark([card])
 
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
         """Ask for some cards, or all, to be drawn again."""

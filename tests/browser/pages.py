@@ -8,6 +8,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
+from rashomon_explorer.explorer.cards import CARDS
+from rashomon_explorer.explorer.panels import DataPanel
+
 FIGURES = {
     "losses": "set",
     "coefficients": "set",
@@ -23,6 +26,8 @@ FIGURES = {
 }
 """The view of each figure."""
 
+_CALLED = {kind.name: kind.short or kind.title for kind in CARDS}
+
 _TRACES = """
 const count = (trace) => trace.x ? trace.x.length : (trace._length ?? 0);
 const gd = document.querySelector(`.rx-plot-area[data-figure="${arguments[0]}"]`);
@@ -33,14 +38,15 @@ return gd?._fullData && gd.offsetWidth
 
 _LINK = "document.querySelector(`.rx-tabs a[href='#${arguments[0]}']`)"
 
-# Chooses a figure or panel that shares its place with others, by something in it.
+# Chooses a figure or panel that shares its place with others, by what the list calls it.
 _PICK = """(() => {
-  const area = document.querySelector(arguments[0]);
-  const slot = area.closest('.rx-slot');
-  const cards = [...slot.children].filter((n) => !n.matches('.rx-slot-choice'));
-  const list = slot.querySelector('.rx-slot-choice select');
-  list.selectedIndex = cards.findIndex((n) => n.contains(area));
-  list.dispatchEvent(new Event('change', {bubbles: true}));
+  const view = document.querySelector(`.rx-view-${arguments[0]}`);
+  for (const list of view.querySelectorAll('.rx-slot-choice select')) {
+    const place = [...list.options].findIndex((option) => option.text === arguments[1]);
+    if (place < 0) continue;
+    list.selectedIndex = place;
+    list.dispatchEvent(new Event('change', {bubbles: true}));
+  }
 })()"""
 
 
@@ -84,9 +90,13 @@ class Page:
     def see(self, figure: str) -> None:
         """Bring a figure into sight."""
         self.go(FIGURES[figure])
+        if not self._sees(figure):
+            self.run(_PICK, FIGURES[figure], _CALLED[figure])
+            self.wait(lambda: self._sees(figure), figure)
+
+    def _sees(self, figure: str) -> bool:
         place = f".rx-plot-area[data-figure='{figure}']"
-        if not self.run("document.querySelector(arguments[0])?.offsetWidth", place):
-            self.run(_PICK, place)
+        return bool(self.run("document.querySelector(arguments[0])?.offsetWidth", place))
 
     def run(self, expression: str, *arguments: Any) -> Any:
         return self.browser.execute_script(f"return {expression}", *arguments)
@@ -157,13 +167,13 @@ class Page:
 
     def data(self, name: str) -> None:
         self.go("data")
-        self.run(_PICK, ".rx-view-data .rx-schema")
+        self.run(_PICK, "data", DataPanel.title)
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
     def upload(self, path: Path) -> None:
         self.go("data")
-        self.run(_PICK, ".rx-view-data .rx-schema")
+        self.run(_PICK, "data", DataPanel.title)
         self.choose("Data set", "your own table")
         self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")

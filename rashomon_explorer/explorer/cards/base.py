@@ -153,6 +153,7 @@ class FigureCard:
         if "rashomon_set" in self.needs:
             watched = ["rashomon_set", "drawn_settings", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
+            self._date()
         asked = ipywidgets.HBox(buttons)
         asked.add_class("rx-asked")
         bar = ipywidgets.HBox([self._kinds, self._settings, *self.controls(), asked])

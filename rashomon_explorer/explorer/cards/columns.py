@@ -31,6 +31,7 @@ class ColumnsCard(FigureCard):
         self._column = ipywidgets.Dropdown(description="column", options=[])
         self._column.observe(lambda _: self.changed(), "value")
         self.state.observe(lambda _: self._offer(), "data")
+        self._offer()
         return [self._column]
 
     def _offer(self) -> None:

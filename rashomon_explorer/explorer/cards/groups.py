@@ -38,6 +38,7 @@ class GroupCard(StudyCard):
         self._by = ipywidgets.Dropdown(description="by", options=[])
         self._by.observe(self._chosen, "value")
         self.state.observe(lambda _: self._tell(), ["data", "group_column"])
+        self._tell()
         return [self._by]
 
     def _chosen(self, _: object) -> None:

@@ -1,4 +1,4 @@
-"""A view of the page, made of panels and figures, of which it shows those in sight."""
+"""A view of the page, made of panels and figures, of which it makes and shows those in sight."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -7,6 +7,7 @@ from typing import Protocol
 import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.gallery import Gallery
 from rashomon_explorer.explorer.views.catalogue import ViewPlan
 
 
@@ -23,8 +24,12 @@ class Slot:
 
     Parameters
     ----------
-    parts : sequence of FigureCard or panel
+    names : sequence of str
         What takes turns; one alone needs no list to choose from.
+    parts : mapping of str to panel
+        The panels among them.
+    cards : Gallery
+        The figures among them, of which each is made when it is first seen.
 
     Attributes
     ----------
@@ -34,32 +39,38 @@ class Slot:
         The place.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = tuple(parts)
-        titles = [(_called(part), place) for place, part in enumerate(parts)]
+    def __init__(self, names: Sequence[str], parts: Mapping[str, Part], cards: Gallery) -> None:
+        self.names = tuple(names)
+        self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
+        self._cards = cards
+        known = {**cards.kinds, **self._here}
+        titles = [(_called(known[name]), place) for place, name in enumerate(names)]
         self.choice = ipywidgets.Dropdown(description="Figure shown here", options=titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = False
         self.choice.observe(lambda _: self.show(seen=self._seen), "value")
-        pickers = [self.choice] if len(self.parts) > 1 else []
-        self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self.parts)])
+        pickers = [self.choice] if len(self.names) > 1 else []
+        self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self._here.values())])
         self.widget.add_class("rx-slot")
         self.show(seen=False)
 
     def show(self, *, seen: bool) -> None:
         """Show the chosen part alone; tell the figures whether anyone sees them."""
         self._seen = seen
-        for place, part in enumerate(self.parts):
-            chosen = place == self.choice.value
-            if len(self.parts) > 1:
-                part.widget.layout.display = None if chosen else "none"
+        chosen = self.names[self.choice.value]
+        if seen and chosen not in self._here:
+            self._here[chosen] = self._cards[chosen]
+            self.widget.children = (*self.widget.children, self._cards[chosen].widget)
+        for name, part in self._here.items():
+            if len(self.names) > 1:
+                part.widget.layout.display = None if name == chosen else "none"
             if isinstance(part, FigureCard):
-                part.shown = seen and chosen
+                part.shown = seen and name == chosen
                 if part.shown:
                     part.appeared()
 
 
-def _called(part: Part) -> str:
+def _called(part: Part | type[FigureCard]) -> str:
     return getattr(part, "short", "") or getattr(part, "title", "")
 
 
@@ -70,8 +81,10 @@ class View:
     ----------
     plan : ViewPlan
         What stands where.
-    parts : mapping of str to FigureCard or panel
-        The panels and figures by name.
+    parts : mapping of str to panel
+        The panels by name.
+    cards : Gallery
+        The figures by name.
 
     Attributes
     ----------
@@ -83,11 +96,12 @@ class View:
         The view.
     """
 
-    def __init__(self, plan: ViewPlan, parts: Mapping[str, Part]) -> None:
+    def __init__(self, plan: ViewPlan, parts: Mapping[str, Part], cards: Gallery) -> None:
         self.plan = plan
-        held = [tuple(name for name in names if name in parts) for names in plan.slots]
+        known = {*parts, *cards}
+        held = [tuple(name for name in names if name in known) for names in plan.slots]
         self.names = tuple(names for names in held if names)
-        self.slots = tuple(Slot([parts[name] for name in names]) for names in self.names)
+        self.slots = tuple(Slot(names, parts, cards) for names in self.names)
         heading = ipywidgets.HTML(f"<h2>{escape(plan.question)}</h2>")
         heading.add_class("rx-question")
         grid = ipywidgets.Box([slot.widget for slot in self.slots])
