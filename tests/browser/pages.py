@@ -40,9 +40,9 @@ _LINK = "document.querySelector(`.rx-tabs a[href='#${arguments[0]}']`)"
 
 # Chooses a figure or panel that shares its place with others, by what the list calls it.
 _PICK = """(() => {
-  const view = document.querySelector(`.rx-view-${arguments[0]}`);
-  for (const list of view.querySelectorAll('.rx-slot-choice select')) {
-    const place = [...list.options].findIndex((option) => option.text === arguments[1]);
+  const called = (option) => option.text.replaceAll('\u00a0', ' ') === arguments[1];
+  for (const list of document.querySelectorAll(`.rx-view-${arguments[0]} .rx-slot-choice select`)) {
+    const place = [...list.options].findIndex(called);
     if (place < 0) continue;
     list.selectedIndex = place;
     list.dispatchEvent(new Event('change', {bubbles: true}));
