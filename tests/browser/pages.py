@@ -165,15 +165,18 @@ class Page:
         box.send_keys(Keys.CONTROL, "a")
         box.send_keys(text, Keys.TAB)
 
-    def data(self, name: str) -> None:
+    def _data_panel(self) -> None:
         self.go("data")
         self.run(_PICK, "data", DataPanel.title)
+        self.wait(lambda: self.shown(".rx-view-data .rx-schema"), "the data panel")
+
+    def data(self, name: str) -> None:
+        self._data_panel()
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
     def upload(self, path: Path) -> None:
-        self.go("data")
-        self.run(_PICK, "data", DataPanel.title)
+        self._data_panel()
         self.choose("Data set", "your own table")
         self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")
