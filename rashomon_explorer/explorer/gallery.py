@@ -37,6 +37,14 @@ class Gallery(Mapping[str, FigureCard]):
         self.renderers = tuple(dict.fromkeys((quick, *self._drawn_by.values())))
 
     def __getitem__(self, name: str) -> FigureCard:
+        card = self.hung(name)
+        if not card.asked_for:
+            card.asked_for = True
+            card.appeared()
+        return card
+
+    def hung(self, name: str) -> FigureCard:
+        """Return a figure for its place on the page, where it is drawn while it is seen."""
         if name not in self._made:
             self._made[name] = self._new(self.kinds[name])
         return self._made[name]

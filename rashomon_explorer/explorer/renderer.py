@@ -42,7 +42,7 @@ class Renderer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            for card in self._take(lambda card: card.seen or not card.asked):
+            for card in self._take(lambda card: card.seen or (card.asked_for and not card.asked)):
                 card.redraw()
             return
         if self._task is None or self._task.done():

@@ -231,8 +231,13 @@ class Guarantee(Shown):
         return np.asarray(np.max(bounds, axis=0))[()]
 
     def _by_pairs(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        return envelope(levels, *self._pairs)
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(ε, δ) on a grid, found once: pages ask at every step."""
         epsilon = np.linspace(0.0, 50.0, 2001)
-        return envelope(levels, epsilon, np.array([self.delta(e) for e in epsilon]))
+        return epsilon, np.array([self.delta(e) for e in epsilon])
 
     def renyi(self, order: float) -> float:
         """Bound on the Rényi divergence D_a between neighbours, in both directions.

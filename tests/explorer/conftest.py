@@ -1,11 +1,32 @@
 """Small data sets and an explorer in an empty folder."""
 
+import comm
+import ipywidgets
 import numpy as np
 import pandas as pd
 import pytest
 
 from rashomon_explorer.datasets import load_csv, load_dataset
 from rashomon_explorer.explorer import Explorer, app, opening
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nobody_listens(request):
+    """Write down for no browser what a new widget is: there is none, and pages have hundreds.
+
+    What is sent afterwards is written down as ever; a module with `EVERYTHING_IS_SENT` writes down
+    the first state too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not getattr(request.module, "EVERYTHING_IS_SENT", False):
+            patch.setattr(ipywidgets.Widget, "open", _opened_for_nobody)
+        yield
+
+
+def _opened_for_nobody(widget):
+    if widget.comm is None:
+        known = {} if widget._model_id is None else {"comm_id": widget._model_id}
+        widget.comm = comm.create_comm(target_name="jupyter.widget", data={}, **known)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from rashomon_explorer.plots.text import number
 SENTINEL = 61.728394
 WORD = "quetzal-in-a-cell"
 
+EVERYTHING_IS_SENT = True
+
 
 def _all_widgets(root: Any) -> set[ipywidgets.Widget]:
     """Every widget of a page, those behind traits included."""

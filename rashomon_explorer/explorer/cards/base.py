@@ -101,6 +101,8 @@ class FigureCard:
         Called when the card comes in sight; the owner redraws it if it changed meanwhile.
     shown : bool
         Whether it stands in the view on screen.
+    asked_for : bool
+        Whether a program has asked for it, which then finds it up to date wherever it stands.
     """
 
     name: ClassVar[str]
@@ -132,6 +134,7 @@ class FigureCard:
         self.appeared: Callable[[], None] = lambda: None
         self.view.appeared = lambda: self.appeared()
         self.shown = True
+        self.asked_for = False
         self._recipe = Recipe(go.Figure)
         self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
         self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")

@@ -59,8 +59,8 @@ class Slot:
         self._seen = seen
         chosen = self.names[self.choice.value]
         if seen and chosen not in self._here:
-            self._here[chosen] = self._cards[chosen]
-            self.widget.children = (*self.widget.children, self._cards[chosen].widget)
+            self._here[chosen] = self._cards.hung(chosen)
+            self.widget.children = (*self.widget.children, self._here[chosen].widget)
         for name, part in self._here.items():
             if len(self.names) > 1:
                 part.widget.layout.display = None if name == chosen else "none"
