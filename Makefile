@@ -4,10 +4,12 @@ PYTHON ?= python3
 PORT ?=
 TESTS ?=
 LISTS ?=
-# Two workers take the tests by file, a third those that wait for a browser or a server.
-WORKERS ?= $(if $(TESTS),0,3)
+# Two workers take the tests by file; those that mostly wait for a browser, a server or an
+# installation run beside them, in a process that looks for no other tests.
+WORKERS ?= $(if $(TESTS),0,2)
+WAITING := tests/browser tests/test_cli.py tests/test_wheel.py
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 VENV := .venv
 PEERS := .venv-bench
@@ -16,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test laws bench rates mutants lint format clean chromium image
+.PHONY: help app test waiting working laws bench rates mutants lint format clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -25,10 +27,20 @@ app: $(VENV)/.app  ## Start the dashboard on this machine and print its address 
 	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
 
 test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
-	@$(PYTEST) -m "not law" $(TESTS)
+ifdef TESTS
+	@$(PYTEST) -n $(WORKERS) -m "not law" $(TESTS)
+else
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going waiting working
+endif
+
+waiting: chromium $(VENV)/.test
+	@$(PYTEST) -m "not law" $(WAITING)
+
+working: $(VENV)/.test
+	@$(PYTEST) -n $(WORKERS) -m "not law" $(WAITING:%=--ignore=%)
 
 laws: $(VENV)/.test  ## Run the slow statistical laws only
-	@$(PYTEST) -m law $(TESTS)
+	@$(PYTEST) -n $(WORKERS) -m law $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \

@@ -20,10 +20,11 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from hypothesis import is_hypothesis_test, settings
+from xdist.scheduler import LoadFileScheduling
 
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from tests.patience import until
-from tests.scheduling import ByFile, longest_first
+from tests.scheduling import longest_first
 
 _SAME_EVERYWHERE: dict[str, Any] = {"deadline": None, "derandomize": True, "print_blob": True}
 settings.register_profile("ci", max_examples=30, **_SAME_EVERYWHERE)
@@ -45,10 +46,10 @@ def _laws_alone(config: pytest.Config) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
     """Share the tests out by file, in the order in which they were collected."""
     config.option.loadscopereorder = False
-    return ByFile(config, log)
+    return LoadFileScheduling(config, log)
 
 
 ANNOUNCEMENT = "Rashomon Explorer is at "

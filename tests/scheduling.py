@@ -1,31 +1,26 @@
-"""Which process runs which tests when there are several: whole files, and processes apart.
+"""Which process runs which tests when there are several: whole files, what takes longest first.
 
 The tests of one file stay together, since they share what its fixtures make. Those that start a
-dashboard, a browser or an installation mostly wait for them: one worker has them all, so that there
-is one dashboard and one browser, and two others have the files, a core each.
+dashboard, a browser or an installation are run beside them, see the Makefile.
 """
 
-from collections.abc import Sequence
-
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
-# What takes longest comes first, in each list: nothing long is left when the others are done.
-PROCESSES = ("tests/test_wheel.py", "tests/test_cli.py", "tests/browser/")
-LONG = ("tests/estimators/test_sklearn_checks.py",)
-
-
-class ByFile(LoadScopeScheduling):
-    """Hands out files, and what is in `PROCESSES` as if it were one file."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "processes" if nodeid.startswith(PROCESSES) else nodeid.split("::")[0]
+LONG = (
+    "tests/estimators/test_sklearn_checks.py",
+    "tests/explorer/test_session.py",
+    "tests/explorer/test_app.py",
+    "tests/explorer/test_orders.py",
+    "tests/explorer/",
+    "tests/estimators/",
+)
+"""Nothing long is left when the other worker is done."""
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort tests by their place in the lists above; the rest keeps its order behind them."""
-    items.sort(key=lambda item: _rank(item.nodeid, (*PROCESSES, *LONG)))
+    """Sort tests by their place in the list above; the rest keeps its order behind them."""
+    items.sort(key=lambda item: _rank(item.nodeid))
 
 
-def _rank(nodeid: str, first: Sequence[str]) -> int:
-    return next((k for k, start in enumerate(first) if nodeid.startswith(start)), len(first))
+def _rank(nodeid: str) -> int:
+    return next((k for k, start in enumerate(LONG) if nodeid.startswith(start)), len(LONG))

@@ -1,7 +1,7 @@
 """Exponential mechanisms on ever smaller sets, planned without reading a row."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from scipy.special import gammainccinv
@@ -136,8 +136,7 @@ def plan_iterated(
         return _Tried.of(constants, domain, stages, failure, losses=count - 1)
 
     counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
-    tried = [one(count, value) for count in counts for value in _failures(failure)]
-    return _summed(constants, min(tried, key=lambda plan: plan.excess_bound))
+    return _summed(constants, _least(one, counts, _failures(failure)))
 
 
 def plan_perturbed(
@@ -210,6 +209,8 @@ class _Tried:
     failure: float
     tolerance: float
     excess_bound: float
+    found_excess: float
+    """What remains of the bound where the minimiser is not lost."""
 
     @classmethod
     def of(
@@ -224,8 +225,28 @@ class _Tried:
         last = min(domain.diameter, 2 * stages[-1].distance)
         tolerance = local_constants(constants, domain, last).gap_tolerance
         worst = constants.L * domain.diameter
-        bound = constants.p / stages[-1].beta + tolerance + losses * failure * worst
-        return cls(stages, failure, tolerance, bound)
+        found = constants.p / stages[-1].beta + tolerance
+        return cls(stages, failure, tolerance, found + losses * failure * worst, found)
+
+
+def _least(
+    one: Callable[[int, float], _Tried], counts: Iterable[int], failures: Sequence[float]
+) -> _Tried:
+    """Find the first of the least bound over stages and failures, which fall.
+
+    A smaller failure makes every part wider, so that once a part's excess alone is no less than the
+    best bound, no smaller failure does better with as many stages.
+    """
+    best: _Tried | None = None
+    for count in counts:
+        for failure in failures:
+            tried = one(count, failure)
+            if best is None or tried.excess_bound < best.excess_bound:
+                best = tried
+            if tried.found_excess >= best.excess_bound:
+                break
+    assert best is not None  # there is a count and a failure
+    return best
 
 
 def _summed(

@@ -3,9 +3,6 @@
 import json
 from typing import Any
 
-from jupyter_server.base.websocket import WebSocketMixin
-from voila.execute import VoilaExecutor
-
 from rashomon_explorer.assets import asset_path
 
 
@@ -16,6 +13,8 @@ def configured() -> dict[str, Any]:
 def test_a_line_is_given_up_after_several_pings_without_an_answer_and_not_after_the_first() -> None:
     # Pongs are looked at when the next ping is due. A timeout of one interval is over by then,
     # however fast they came: every page lost its line every 30 s, and what was clicked meanwhile.
+    from jupyter_server.base.websocket import WebSocketMixin  # takes a second
+
     line = WebSocketMixin()
     line.settings = configured()["Voila"]["tornado_settings"]
 
@@ -24,6 +23,8 @@ def test_a_line_is_given_up_after_several_pings_without_an_answer_and_not_after_
 
 def test_a_page_is_waited_for_on_a_busy_machine() -> None:
     # After four seconds Voilà took what had come for all, and the first page stayed empty.
+    from voila.execute import VoilaExecutor
+
     waits = VoilaExecutor(None, **configured()["VoilaExecutor"])
     assert waits.iopub_timeout >= 300 and waits.startup_timeout >= 300
     assert VoilaExecutor(None).iopub_timeout < 60  # what is to be outdone

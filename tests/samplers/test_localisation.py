@@ -80,6 +80,18 @@ def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism
     assert stage.distance == math.inf and stage.beta == 1.0 / constants.priced_osc
 
 
+@pytest.mark.parametrize("n, p, ridge", [(10**2, 2, 2.0), (10**4, 30, 0.01), (10**7, 5, 0.3)])
+def test_the_best_of_all_stages_and_failures_is_found_without_trying_all(n, p, ridge):
+    constants, domain = public(n, p, ridge)
+    tried = [
+        plan_iterated(constants, domain, epsilon=2.0, n_stages=count, failure=10.0**-k)
+        for count in range(1, 13)
+        for k in range(2, 16)
+    ]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    assert plan_iterated(constants, domain, epsilon=2.0) == best
+
+
 @pytest.mark.parametrize("n", [10**4, 10**5])
 @pytest.mark.parametrize("p", [2, 20, 100])
 def test_output_perturbation_has_its_bound_and_beats_the_iterated_mechanism(n, p):
