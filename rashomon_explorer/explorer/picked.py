@@ -50,6 +50,7 @@ class Picked:
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
         self.state = screen.state
+        self._columns: tuple[Any, tuple[str, ...]] = (None, ())
 
     @property
     def models(self) -> Any:
@@ -140,8 +141,11 @@ class Picked:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns by which people can be told apart."""
-        return group_columns(self.state.data)
+        """Columns by which people can be told apart, looked for once in a table."""
+        data = self.state.data
+        if self._columns[0] is not data:
+            self._columns = data, group_columns(data)
+        return self._columns[1]
 
     @property
     def everything(self) -> bool:
