@@ -43,7 +43,7 @@ class Slot:
         self.names = tuple(names)
         self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
-        known = {**cards.kinds, **self._here}
+        known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
         titles = [(_called(known[name]), place) for place, name in enumerate(names)]
         self.choice = ipywidgets.Dropdown(description="Figure shown here", options=titles, value=0)
         self.choice.add_class("rx-slot-choice")
