@@ -10,13 +10,12 @@ from rashomon_explorer.array_types import Mask
 from rashomon_explorer.plots._checks import need_curator, need_release, shown_points
 from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
-from rashomon_explorer.plots.fading import chosen_of, faded_words, opacities
+from rashomon_explorer.plots.fading import chosen_of, edges, faded_words, opacities
 from rashomon_explorer.plots.text import number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,
     LOSS_SCALE,
-    PURPLE,
     add_band,
     new_figure,
 )
@@ -265,9 +264,6 @@ def _dots(
         marker={
             "size": np.where(chosen, 13, 5 if many else 9),
             "opacity": opacities(chosen) if chosen.any() else 1.0,
-            "line": {
-                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
-                "width": np.where(chosen, 3, 0.8),
-            },
+            "line": edges(chosen, 3, 0.8),
         },
     )

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.measures.fairness import FairnessAudit
 from rashomon_explorer.plots._checks import shown_points
 from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.fading import edges
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -174,10 +175,7 @@ def _dots(
             "colorscale": LOSS_SCALE,
             "cmin": 0,
             "cmax": top or 1.0,
-            "line": {
-                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.6)"),
-                "width": np.where(chosen, 3, 0.6),
-            },
+            "line": edges(chosen, 3, 0.6),
             "colorbar": {
                 "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
                 "thickness": 12,

@@ -14,6 +14,7 @@ from rashomon_explorer.measures.importance import ImportanceDistribution
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
+from rashomon_explorer.plots.fading import edges
 from rashomon_explorer.plots.nested_bars import nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import (
@@ -22,7 +23,6 @@ from rashomon_explorer.plots.theme import (
     CATEGORIES,
     GREY,
     LOSS_SCALE,
-    PURPLE,
     SKY,
     curator_band,
     new_figure,
@@ -235,10 +235,7 @@ def _matrix(
                 "thickness": 12,
                 "outlinewidth": 0,
             },
-            "line": {
-                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
-                "width": np.where(chosen, 2.5, 0.5),
-            },
+            "line": edges(chosen, 2.5, 0.5),
         },
         text=[number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"

@@ -11,8 +11,9 @@ from rashomon_explorer.measures.importance import importance_tradeoffs
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import Counted, counted, nobody_inside
+from rashomon_explorer.plots.fading import edges
 from rashomon_explorer.plots.text import number, short_name
-from rashomon_explorer.plots.theme import LOSS_SCALE, PURPLE, new_figure
+from rashomon_explorer.plots.theme import LOSS_SCALE, new_figure
 
 _TITLE = "Importance of two features, one dot a model"
 _FADED = 0.25
@@ -131,10 +132,7 @@ def _dots(
             "colorscale": LOSS_SCALE,
             "cmin": 0,
             "cmax": max(float(excess.max(initial=0.0)), _top(counts.models)),
-            "line": {
-                "color": np.where(chosen, PURPLE, "rgba(128,128,128,0.7)"),
-                "width": np.where(chosen, 3, 0.8),
-            },
+            "line": edges(chosen, 3, 0.8),
             "colorbar": {
                 "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
                 "thickness": 12,

@@ -105,9 +105,17 @@ def plot_importance(
     kept = counted(models)
     if kept.nobody:
         return nobody_inside(_TITLE, models)
-    values, n_read = importances(kept.models, X, y, features=features, max_rows=max_rows)
+    found = importances(kept.models, X, y, features=features, max_rows=max_rows)
+    return importance_figure(models, found, len(np.asarray(y)), highlight)
+
+
+def importance_figure(
+    models: RashomonSet, found: tuple[pd.DataFrame, int], n_rows: int, highlight: Sequence[int]
+) -> go.Figure:
+    """Draw what :func:`importances` found of the models inside, of whom there are some."""
+    kept, (values, n_read) = counted(models), found
     table = importance_ranges(values)
-    read = f"{n_read:,} of {len(np.asarray(y)):,} rows read"
+    read = f"{n_read:,} of {n_rows:,} rows read"
     unit = "loss increase when shuffled"
     title = _finding(values.iloc[:-1])
     figure = range_bars(table, title, unit, kept.words, read, over=kept.span)

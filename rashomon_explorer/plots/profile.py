@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures import partial_dependence_band
 from rashomon_explorer.measures.importance import partial_dependence
+from rashomon_explorer.measures.importance.profiles import band_of
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import counted, nobody_inside
@@ -69,10 +69,35 @@ def plot_profile(
     kept = counted(models)
     if kept.nobody:
         return nobody_inside(_TITLE, models)
+    found = profiles(kept.models, X, feature, transform, n_points=n_points, max_rows=max_rows)
+    return profile_figure(models, found, feature, answer, highlight)
+
+
+def profiles(
+    inside: Any,
+    X: Any,
+    feature: Any,
+    transform: Callable[[Any], Any] | None,
+    *,
+    n_points: int = 20,
+    max_rows: int = MOST_ROWS,
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Find every model's curve, their band, and say how many rows were read."""
     rows, read = _read(X, max_rows)
-    curves = partial_dependence(kept.models, rows, feature, transform=transform, n_points=n_points)
+    curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
+    return curves, band_of(curves, inside, rows, feature, transform=transform), read
+
+
+def profile_figure(
+    models: Any,
+    found: tuple[pd.DataFrame, pd.DataFrame, str],
+    feature: Any,
+    answer: str,
+    highlight: Sequence[int],
+) -> go.Figure:
+    """Draw what :func:`profiles` found of the models inside, of whom there are some."""
+    kept, (curves, band, read) = counted(models), found
     grid = list(curves.columns)
-    band = partial_dependence_band(kept.models, rows, feature, grid=grid, transform=transform)
     numbers = all(isinstance(value, int | float) for value in grid)
     name = short_name(str(feature))
     figure = new_figure(_finding(curves, name, numbers), f"{kept.words} · {read}")

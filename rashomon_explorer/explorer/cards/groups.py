@@ -6,10 +6,12 @@ import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.cards.base import Recipe
 from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
+from rashomon_explorer.explorer.remembered import Remembered
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import fairness_audit, who_bears, width_or_noise
 from rashomon_explorer.plots import (
@@ -31,6 +33,10 @@ class GroupCard(StudyCard):
     of_table: ClassVar[bool] = True
     of_targets: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = (*StudyCard.needs, "group_column")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._found = Remembered()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -67,7 +73,11 @@ class GroupCard(StudyCard):
 
     def _audit(self, models: Any, column: str) -> Any:
         people = self.session.picked.everyone
-        return fairness_audit(models, people.rows, people.targets, people.groups(column))
+
+        def find() -> Any:
+            return fairness_audit(models, people.rows, people.targets, people.groups(column))
+
+        return self._found.of((models, self.session.rows), column, find)
 
     def _audit_line(self) -> str:
         return (
@@ -298,4 +308,7 @@ def _noise(found: Any) -> go.Figure:
 
 
 def _split(models: Any, people: Any, column: str) -> Any:
-    return width_or_noise(models, people.rows, groups=people.groups(column))
+    try:
+        return width_or_noise(models, people.rows, groups=people.groups(column))
+    except ValueError as error:
+        raise DataError(f"Width or noise cannot be told: {error}") from error

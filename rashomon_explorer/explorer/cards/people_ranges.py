@@ -23,7 +23,10 @@ class PeopleRangesCard(StudyCard):
     label = "Scatter plot of people: the best model's answer and the range over the set"
     selectable = True
     of_outside: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = (*StudyCard.needs, "psi")
+    needs: ClassVar[tuple[str, ...]] = (
+        *(need for need in StudyCard.needs if need != "selection"),
+        "psi",
+    )
     definition = (
         "∙∙∙ <b>sampled</b>: least and largest answer of the draws within ψ. ▬ <b>exact</b>: least "
         "and largest over all models within ψ (two convex programmes a person). A label flips if "
@@ -57,7 +60,7 @@ class PeopleRangesCard(StudyCard):
     def _figure(self) -> go.Figure:
         picked, models, exact = self.session.picked, self.state.rashomon_set, self.session.exact
         table = self._numbers()
-        if not picked.state.selection and not picked.words and len(table) == len(self.session.rows):
+        if len(table) == len(self.session.rows):
             words = ""
         else:
             words = f"of {plural(len(self.session.rows), 'row')}, at random"

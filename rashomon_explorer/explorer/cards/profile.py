@@ -1,19 +1,19 @@
 """Card of the models' answers as one feature moves."""
 
-from functools import partial
 from typing import Any
 
 import ipywidgets
-import numpy as np
-import pandas as pd
+import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import Recipe, of_the_set
 from rashomon_explorer.explorer.cards.study import StudyCard, keep_choice, ringed
-from rashomon_explorer.explorer.picked import some, taken
-from rashomon_explorer.measures import partial_dependence_band
+from rashomon_explorer.explorer.remembered import Remembered
+from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import plot_profile
 from rashomon_explorer.plots.counted import counted
-from rashomon_explorer.plots.profile import MOST_ROWS
+from rashomon_explorer.plots.profile import MOST_ROWS, profile_figure, profiles
+
+_MOST_ANSWERS, _FEWEST_ROWS = 500_000, 100
 
 
 class ProfileCard(StudyCard):
@@ -28,6 +28,10 @@ class ProfileCard(StudyCard):
         "for every model f within ψ; the band is over models. It also asks about people who do not "
         "exist: where features go together, read it with that in mind."
     )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._found = Remembered()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -53,16 +57,28 @@ class ProfileCard(StudyCard):
         through = "" if encode is None else ", transform=explorer.picked.encode"
         through += ", answer=explorer.picked.answer" if picked.answer else ""
         through += ringed(self.state.selection)
+        of, key = (models, self.session.rows), (picked.people.tobytes(), feature)
+        n_people = len(picked.people)
+        most = min(MOST_ROWS, max(_FEWEST_ROWS, _MOST_ANSWERS // models.n_draws))
+        asked["max_rows"] = most
+        through += f", max_rows={most}" if most < MOST_ROWS else ""
+
+        def found() -> Any:
+            inside = counted(models).models
+            return self._found.of(
+                of, key, lambda: profiles(inside, table, feature, encode, max_rows=most)
+            )
+
+        def figure() -> go.Figure:
+            if counted(models).nobody or not n_people:
+                return plot_profile(models, table, feature, **asked)
+            return profile_figure(models, found(), feature, asked["answer"], asked["highlight"])
+
         return self.sampled(
-            partial(plot_profile, models, table, feature, **asked),
-            of_the_set(models, partial(_band, models, table, feature, encode)),
+            figure,
+            of_the_set(models, lambda: found()[1]),
             (
                 "from rashomon_explorer.plots import plot_profile",
                 f"plot_profile(explorer.rashomon_set, explorer.picked.table, {feature!r}{through})",
             ),
         )
-
-
-def _band(models: Any, table: pd.DataFrame, feature: Any, encode: Any) -> pd.DataFrame:
-    rows = taken(table, some(np.arange(len(table)), MOST_ROWS))
-    return partial_dependence_band(counted(models).models, rows, feature, transform=encode)

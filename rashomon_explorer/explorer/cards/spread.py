@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import ipywidgets
+import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
@@ -14,13 +15,16 @@ from rashomon_explorer.explorer.cards.base import (
 )
 from rashomon_explorer.explorer.cards.study import ringed
 from rashomon_explorer.explorer.marks import PAID, SAMPLED
+from rashomon_explorer.explorer.remembered import Remembered
+from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures.features import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_importance,
     plot_released_spread,
 )
-from rashomon_explorer.plots.importances import MOST_ROWS
+from rashomon_explorer.plots.counted import counted
+from rashomon_explorer.plots.importances import MOST_ROWS, importance_figure, importances
 from rashomon_explorer.plots.tables import importance_table, spread_table
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -43,6 +47,10 @@ class SpreadCard(FigureCard):
         "Permutation importance: the rise of the loss when one feature is shuffled between people, "
         "over the models within ψ; the columns of one category are shuffled together."
     )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._found = Remembered()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -79,12 +87,25 @@ class SpreadCard(FigureCard):
         _, rows, targets = picked.names
         most = min(MOST_ROWS, max(_FEWEST_ROWS, _MOST // models.n_draws))
         features = COLUMNS if self._what.value == COLUMNS else None
+        ringing = state.selection
         asked = f", features={COLUMNS!r}" if features else ""
         asked += ringed(state.selection)
         asked += f", max_rows={most}" if most < MOST_ROWS else ""
         options: dict[str, Any] = {"features": features, "max_rows": most}
+        key = picked.people.tobytes(), features, most
+        of = models, self.session.rows
+
+        def figure() -> go.Figure:
+            kept = counted(models)
+            if kept.nobody:
+                return plot_importance(*inputs, **options)
+            found = self._found.of(
+                of, key, lambda: importances(kept.models, *inputs[1:], **options)
+            )
+            return importance_figure(models, found, len(picked.people), ringing)
+
         return Recipe(
-            partial(plot_importance, *inputs, **options, highlight=state.selection),
+            figure,
             of_the_set(models, partial(importance_table, *inputs, **options)),
             (
                 "from rashomon_explorer.plots import plot_importance",

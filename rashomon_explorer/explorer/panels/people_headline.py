@@ -54,7 +54,7 @@ class PeopleHeadline:
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
-        needs = ["rashomon_set", "outside", "data", "selection", "groups", "psi"]
+        needs = ["rashomon_set", "outside", "data", "groups", "psi"]
         self.later = Later(self.state, needs, "people", self.find, self._show)
         self._offer()
 

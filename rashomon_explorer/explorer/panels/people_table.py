@@ -53,7 +53,7 @@ class PeopleTable:
         self._code = CodeToggle(self.lines, self.title)
         self.widget = card("", self.title, [self.said, self.table], self._code)
         self.widget.add_class("rx-people-table")
-        needs = ["rashomon_set", "outside", "data", "selection", "groups", "group_column", "psi"]
+        needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
         self.later = Later(self.state, needs, "people", self._find, self._show)
         self.table.observe(self._picked, "picked")
         self.state.observe(lambda _: self._mark(), "people")

@@ -105,10 +105,24 @@ def partial_dependence_band(
     >>> list(partial_dependence_band(models, X, 0, grid=[-0.5, 0.5]).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
-    asked = (models, X, feature, grid, transform, n_points, of)
-    curves = _curves(models.scores, *asked)
-    band = importance_spread(curves.to_numpy(), list(curves.columns))
+    curves = _curves(models.scores, models, X, feature, grid, transform, n_points, of)
+    return band_of(curves, models, X, feature, transform=transform, of=of)
+
+
+def band_of(
+    curves: pd.DataFrame,
+    models: Any,
+    X: Any,
+    feature: Any,
+    *,
+    transform: Callable[[Any], Any] | None,
+    of: int | None = None,
+) -> pd.DataFrame:
+    """Summarise the curves of the models on some rows, with the best model's beside them."""
+    grid = list(curves.columns)
+    band = importance_spread(curves.to_numpy(), grid)
     if hasattr(models, "best_scores"):
+        asked = (models, X, feature, grid, transform, len(grid), of)
         band["best"] = _curves(lambda rows: models.best_scores(rows)[None], *asked).iloc[0]
     return band.rename_axis(index=str(feature))
 

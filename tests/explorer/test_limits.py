@@ -1,0 +1,58 @@
+"""What keeps the page alive with thousands of models: nothing is measured twice."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.explorer.cards import groups, profile, spread
+from rashomon_explorer.explorer.remembered import Remembered
+from rashomon_explorer.plots import plot_coefficients
+from rashomon_explorer.plots.fading import edges
+
+
+def test_five_thousand_dots_are_numbers_and_no_names():
+    drawn = edges(np.arange(5_000) % 7 == 0, 3, 0.8)
+    assert drawn["color"].dtype == np.float32 and drawn["width"].shape == (5_000,)
+
+
+def test_a_brush_measures_nothing_again(loans, monkeypatch):
+    measured = []
+
+    def counting(name, module):
+        once = getattr(module, name)
+
+        def counted(*args, **kwargs):
+            measured.append(name)
+            return once(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, counted)
+
+    counting("importances", spread)
+    counting("profiles", profile)
+    counting("fairness_audit", groups)
+    cards = [loans.cards[name] for name in ("importance", "profile", "gaps")]
+    for card in cards:
+        card._found = Remembered()
+    for chosen in ((), (1, 2), (3,), ()):
+        loans.state.selection = chosen
+        for card in cards:
+            card.redraw()
+            assert card.lines, card.name
+    assert sorted(measured) == ["fairness_audit", "importances", "profiles"]
+    loans.state.groups = (("sex", "f"),)
+    for card in cards:
+        card.redraw()
+    assert measured.count("importances") == measured.count("profiles") == 2
+    assert measured.count("fairness_audit") == 1  # gaps are between all groups, whoever is picked
+
+
+def test_tables_of_people_stay_as_they_are_while_models_are_picked(loans):
+    loans.state.page = "people"
+    rows = loans.people_table.table.rows
+    loans.state.selection = (2,)
+    assert loans.people_table.table.rows is rows
+
+
+@pytest.mark.parametrize("chosen", [(), (1, 2)])
+def test_what_is_drawn_says_which_are_picked(loans, chosen):
+    dots = plot_coefficients(loans.rashomon_set, highlight=chosen).data[0]
+    assert np.flatnonzero(np.asarray(dots.marker.line.color)).tolist() == list(chosen)
