@@ -18,6 +18,7 @@ from benchmarks import (
     rates,
     rates_pictures,
     regression,
+    scale,
     scaling,
     trees,
     tuning,
@@ -45,6 +46,7 @@ def main() -> None:
             "regression",
             "trees",
             "accelerator",
+            "scale",
         ),
         default="samplers",
     )
@@ -55,6 +57,7 @@ def main() -> None:
         "--folder", default="", help="where CSV files are, by default RASHOMON_DATA (trees)"
     )
     parser.add_argument("--library", default="torch", help="library of arrays (accelerator)")
+    parser.add_argument("--rows", nargs="*", default=scale.ROWS, help="sizes of tables (scale)")
     options = parser.parse_args()
     if options.what == "accelerator":
         _measure_accelerator(options.library, options.seconds)
@@ -68,6 +71,11 @@ def main() -> None:
         found = regression.measure(options.splits)
         regression.write(found)
         print(*regression.lines(found), sep="\n")
+        return
+    if options.what == "scale":
+        sizes = scale.measure(tuple(map(int, options.rows)))
+        scale.write(sizes)
+        print(*scale.lines(sizes), sep="\n")
         return
     if options.what == "rates":
         found = rates.measure()

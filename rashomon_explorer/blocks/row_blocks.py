@@ -70,6 +70,16 @@ class RowBlocks:
         """Number of blocks."""
         return -(-self.n // self.rows)
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of the source and of the way to the workers."""
+        steady = (
+            "the rows were the same in every pass, as far as a checksum of each block tells"
+            if self.source.reread
+            else ""
+        )
+        return tuple(said for said in (steady, self.workers.assumed) if said)
+
     def then(self, *steps: Step) -> "RowBlocks":
         """Return the table whose rows are these, taken further.
 

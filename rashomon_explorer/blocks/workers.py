@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.source import RowSource
 from rashomon_explorer.cores import cores, pause
 from rashomon_explorer.exceptions import ClusterError
@@ -14,7 +15,8 @@ Task = Callable[[RowSource, Any, Span], Any]
 """A pure function of a source, what to do with its rows, and which blocks: run twice, it returns
 the same."""
 
-_TRIES = 3
+_TRIES = 10
+_PATIENCE_SECONDS = 60.0  # for one worker to be there again
 
 
 class Workers(Protocol):
@@ -23,6 +25,11 @@ class Workers(Protocol):
     @property
     def count(self) -> int:
         """About how many tasks run at a time."""
+        ...
+
+    @property
+    def assumed(self) -> str:
+        """What a guarantee assumes of the way to them; empty for threads of this process."""
         ...
 
     def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
@@ -46,6 +53,7 @@ class Threads:
     """
 
     count: int = field(default_factory=lambda: min(4, cores()))
+    assumed: ClassVar[str] = ""
 
     def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
         """Results in the order of the spans."""
@@ -71,6 +79,7 @@ class InExecutor:
 
     executor: Executor
     count: int = 4
+    assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
 
     def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
         """Results in the order of the spans.
@@ -102,6 +111,7 @@ class Jobs:
     """
 
     n_jobs: int
+    assumed: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
 
     @property
     def count(self) -> int:
@@ -137,13 +147,20 @@ class OnDask:
     client : dask.distributed.Client
     """
 
+    assumed: ClassVar[str] = (
+        "nobody else sees what passes between this process, the cluster's scheduler and workers, "
+        "nor what they spill to disk (rows and sums go there, keys and noise do not)"
+    )
+
     def __init__(self, client: Any) -> None:
         self.client = client
         self._sent: tuple[RowSource, Any] | None = None
 
     @property
     def count(self) -> int:
-        """Threads of all workers."""
+        """Threads of all workers, 1 where nobody can say."""
+        if not self._running:
+            return 1
         return max(1, sum(self.client.nthreads().values()))
 
     def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
@@ -154,17 +171,35 @@ class OnDask:
         ClusterError
             If workers were lost again and again, or the scheduler was.
         """
-        from dask.distributed import KilledWorker
-
-        lost: tuple[type[BaseException], ...] = (KilledWorker, OSError, TimeoutError, *_cancelled())
-        for trial in range(_TRIES):
+        for trial in range(1, _TRIES + 1):
             try:
                 yield from self._gathered(task, source, what, spans)
                 return
-            except lost as error:
+            except FileNotFoundError as error:
+                raise ClusterError(
+                    f"a worker finds no file of the rows ({error}): give a path that every machine "
+                    "of the cluster has"
+                ) from error
+            except Exception as error:
+                if self._running and not isinstance(error, _gone()):
+                    raise
                 self._sent = None  # the rows may have been on the worker that is gone
-                if trial == _TRIES - 1 or self.client.status != "running":
+                if trial == _TRIES or not self._anybody():
                     raise ClusterError(_lost(error)) from error
+
+    def _anybody(self) -> bool:
+        """Wait for a worker, as long as there is a scheduler that may start one."""
+        if not self._running:
+            return False
+        try:
+            self.client.wait_for_workers(1, timeout=_PATIENCE_SECONDS)
+        except _gone():
+            return False
+        return self._running
+
+    @property
+    def _running(self) -> bool:
+        return bool(self.client.status == "running")
 
     def _gathered(
         self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]
@@ -176,6 +211,8 @@ class OnDask:
         return found
 
     def _source(self, source: RowSource) -> Any:
+        if isinstance(source, ParquetRows):  # a list of files: workers read for themselves
+            return source
         if self._sent is None or self._sent[0] is not source:
             self._sent = source, self.client.scatter(source, broadcast=True, hash=False)
         return self._sent[1]
@@ -218,12 +255,13 @@ def _broken() -> tuple[type[BaseException], ...]:
     return (BrokenExecutor,)  # joblib's TerminatedWorkerError is one too
 
 
-def _cancelled() -> tuple[type[BaseException], ...]:
+def _gone() -> tuple[type[BaseException], ...]:
+    """Errors of a cluster that has lost workers, results or its scheduler."""
     from concurrent.futures import CancelledError as OfFutures
 
-    from dask.distributed import CancelledError
+    from dask.distributed import CancelledError, KilledWorker
 
-    return CancelledError, OfFutures
+    return KilledWorker, CancelledError, OfFutures, OSError, TimeoutError
 
 
 def _lost(error: BaseException) -> str:

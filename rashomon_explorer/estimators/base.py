@@ -101,6 +101,9 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             warn_if_hopeless(planned, self.sampler)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
+        if guarantee.holds:
+            stated = (*guarantee.assumptions, *table.assumptions)
+            guarantee = replace(guarantee, assumptions=stated)
         context = self._init_callback_context(max_subtasks=planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)

@@ -80,6 +80,11 @@ class BlockTable:
         """Why there is no guarantee behind the schema; empty if all of it is confirmed."""
         return "" if self.schema is None else self.schema.leak
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of where the rows are and who adds them up."""
+        return self._blocks.assumptions
+
     @cached_property
     def numeric(self) -> RowBlocks:
         """Rows as numbers, encoded by the schema, and targets as they are."""

@@ -84,6 +84,11 @@ class UnreadTable:
         return None
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of where the rows are: nothing of a table in memory."""
+        return ()
+
+    @property
     def unconfirmed(self) -> str:
         """What its declaration was learnt from, in words; empty for nothing."""
         return ""

@@ -170,6 +170,20 @@ def test_a_table_in_blocks_is_known_again_under_another_ledger(tmp_path: Path) -
         RashomonClassifier(**asked, ledger=tmp_path / "two.ledger").fit(table)
 
 
+def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
+    tmp_path: Path,
+) -> None:
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert row_blocks(X, SIGNS).assumptions == ()
+    (steady,) = row_blocks(mapped, SIGNS).assumptions
+    assert "the same in every pass" in steady
+    asked = {**FIT, "sampler": "exact", "classes": [-1, 1], "row_norm": 4.0, "random_state": None}
+    found = RashomonClassifier(**asked).fit(row_blocks(mapped, SIGNS)).guarantee_
+    assert steady in found.assumptions
+    assert "joblib" in row_blocks(X, SIGNS, n_jobs=2).assumptions[0]
+
+
 def test_labels_that_a_loss_does_not_know_are_refused() -> None:
     with pytest.raises(DataError, match="row 1: labels must be"):
         BlockProblem(row_blocks(np.eye(2), np.array([1.0, 0.0])))

@@ -1,0 +1,117 @@
+"""Tables in blocks: seconds and memory against the number of rows, here and on a cluster."""
+
+import json
+import resource
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import machine
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.block_problem import BlockProblem
+from rashomon_explorer.blocks import RowBlocks, row_blocks
+from rashomon_explorer.blocks.workers import Threads
+
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+COLUMNS, MODELS = 20, 16
+ROWS = (10_000, 100_000, 1_000_000)
+_AT_ONCE = 100_000
+
+
+def measure(rows: tuple[int, ...] = ROWS) -> dict[str, Any]:
+    """Time passes, minima and fits of mapped tables, and sums on a cluster where one can be had."""
+    return {"machine": machine(), "sizes": [_size(n) for n in rows], "cluster": _on_a_cluster()}
+
+
+def write(measured: dict[str, Any]) -> None:
+    """Write the figures beside the others."""
+    RESULTS.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
+
+def lines(measured: dict[str, Any]) -> Iterator[str]:
+    """Print figures: seconds by size, and slopes in the number of rows."""
+    sizes = measured["sizes"]
+    for size in sizes:
+        told = ", ".join(f"{name} {value:.3g}" for name, value in size.items() if name != "n")
+        yield f"n = {size['n']:,}: {told}"
+    for name in ("pass", "models", "minimum", "fit"):
+        if len(sizes) > 1:
+            steps = np.log([size[name] for size in sizes])
+            slope = np.polyfit(np.log([size["n"] for size in sizes]), steps, 1)[0]
+            yield f"{name}: seconds grow as n^{slope:.2f}"
+    for name, value in measured["cluster"].items():
+        yield f"cluster, {name}: {value:.3g}"
+
+
+def _size(n: int) -> dict[str, float]:
+    with _mapped(n) as table:
+        problem = BlockProblem(table)
+        theta = np.random.default_rng(0).normal(size=(problem.p, MODELS)) / 4
+        one_thread = BlockProblem(replace(table, workers=Threads(1)))
+        found = {
+            "n": n,
+            "pass": _seconds(lambda: problem.value_and_gradient(theta[:, :1])),
+            "pass on one thread": _seconds(lambda: one_thread.value_and_gradient(theta[:, :1])),
+            "models": _seconds(lambda: problem.value(theta)),
+            "minimum": _seconds(lambda: problem.minimum),
+            "fit": _seconds(lambda: _fit(table)),
+        }
+    # The most that this process has held at any time so far: sizes grow.
+    scale = 2**20 if sys.platform != "darwin" else 2**30
+    return {**found, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale}
+
+
+def _fit(table: RowBlocks) -> None:
+    asked: dict[str, Any] = {"sampler": "exact", "radius": 4.0, "psi": 0.02, "epsilon": 4.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        RashomonClassifier(**asked, n_draws=5, classes=[-1, 1], random_state=0).fit(table)
+
+
+def _on_a_cluster(n: int = 200_000) -> dict[str, float]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        return {}
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    found: dict[str, float] = {}
+    theta = np.zeros((COLUMNS + 1, 1))
+    with _mapped(n) as table, LocalCluster(2, threads_per_worker=1, **quiet) as local:
+        with Client(local) as client:
+            for name, size in (("small table", 1_000), ("table", n)):
+                X, y = table.source.X[:size], table.source.y[:size]  # type: ignore[attr-defined]
+                problem = BlockProblem(row_blocks(np.array(X), np.array(y), executor=client))
+                found[name] = _seconds(lambda: problem.value_and_gradient(theta))  # noqa: B023
+    return found
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+@contextmanager
+def _mapped(n: int) -> Iterator[RowBlocks]:
+    """Simulate a table in a file, which is written and read a part at a time."""
+    rng = np.random.default_rng(n)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.npy")
+        rows = np.lib.format.open_memmap(path, mode="w+", dtype=float, shape=(n, COLUMNS))
+        labels = np.empty(n)
+        for low in range(0, n, _AT_ONCE):
+            part = rng.normal(size=(min(_AT_ONCE, n - low), COLUMNS)) * 0.15
+            noise = 0.2 * rng.standard_normal(len(part))
+            rows[low : low + len(part)] = part
+            labels[low : low + len(part)] = np.where(part[:, 0] - part[:, 1] + noise > 0, 1.0, -1.0)
+            rows.flush()
+        del rows
+        yield row_blocks(np.load(path, mmap_mode="r"), labels)

@@ -1,0 +1,101 @@
+"""On a real cluster of two processes: workers die, and nothing is drawn or charged twice."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer.block_problem import BlockProblem
+from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.exceptions import ClusterError, FitError
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of the cluster's own, when workers die
+    pytest.mark.timeout(300),
+]
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(70_000, 2)) * 0.3
+Y = np.where(X[:, 0] > 0.1 * RNG.normal(size=len(X)), 1.0, -1.0)
+THETA = np.array([[1.0], [-0.5], [0.2]])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Any]:
+    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**asked, **quiet, local_directory=str(tmp_path)) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def _kill_one(client: Any) -> None:
+    os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+
+
+def test_a_dead_worker_changes_no_digit_and_a_dead_cluster_says_so(cluster: Any) -> None:
+    here = BlockProblem(row_blocks(X, Y)).value_and_gradient(THETA)
+    problem = BlockProblem(row_blocks(X, Y, executor=cluster))
+    _kill_one(cluster)  # after its part of earlier sums was made, and with it go the rows
+    there = problem.value_and_gradient(THETA)
+    assert [part.tobytes() for part in there] == [part.tobytes() for part in here]
+    cluster.close()
+    with pytest.raises(ClusterError, match="no noise was made there"):
+        problem.value_and_gradient(THETA)
+
+
+@pytest.mark.law
+def test_kills_at_random_instants_leave_one_charge_and_the_same_draws(
+    cluster: Any, tmp_path: Path
+) -> None:
+    from threading import Event, Thread
+
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
+    want = RashomonClassifier(**asked).fit(row_blocks(X, Y)).rashomon_set_.coef
+    cluster.run(os.chdir, "/")  # a worker stands in another folder
+    done = Event()
+
+    def kill() -> None:
+        rng = np.random.default_rng(0)
+        while not done.wait(rng.uniform(1.0, 8.0)):
+            _kill_one(cluster)
+
+    killer = Thread(target=kill)
+    killer.start()
+    try:
+        for fits in (2, 3):
+            found = RashomonClassifier(**asked).fit(row_blocks(X, Y, executor=cluster))
+            np.testing.assert_array_equal(found.rashomon_set_.coef, want)
+            states = [entry.state for entry in ledger.entries()]
+            assert states == ["committed"] * fits
+    finally:
+        done.set()
+        killer.join()
+    assert any("scheduler" in said for said in found.guarantee_.assumptions)
+
+
+@pytest.mark.law
+def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
+    cluster: Any, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    table = row_blocks(X, Y, executor=cluster)
+    cluster.close()
+    time.sleep(0.1)
+    with pytest.raises(FitError) as caught:
+        RashomonClassifier(**asked, classes=[-1, 1], ledger=ledger).fit(table)
+    assert "ClusterError" in caught.value.detail
+    assert [entry.state for entry in ledger.entries()] == ["started"]
