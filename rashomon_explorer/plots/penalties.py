@@ -71,14 +71,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     plotly.graph_objects.Figure
         Bars are probabilities, on the right; dots are draws, on the axis of penalties.
     """
-    low, high = float(found.penalties[found.good].min()), float(found.penalties[found.good].max())
-    blind = float(found.losses.mean() - found.losses.min())
-    excess = float(found.law @ (found.losses - found.losses.min()))
-    title = (
-        f"A draw is {number(excess, rounding='up')} above the least loss on average, a blind pick "
-        f"{number(blind)}; within ψ from {number(low)} to {number(high)}"
-    )
-    figure = new_figure(_TITLE, title, height=400)
+    figure = new_figure(_TITLE, _headline(found), height=330)
     add_band(figure, "curator", "curator view: not private")
     figure.add_bar(
         x=found.penalties, y=found.law, name="probability of a draw", yaxis="y2",
@@ -104,7 +97,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
         xaxis={"type": "log", "title": "penalty λ of the mean loss"},
         yaxis={"title": "validation loss"},
         yaxis2={"overlaying": "y", "side": "right", "showgrid": False, "title": "probability",
-                "rangemode": "tozero"},
+                "rangemode": "tozero", "tickformat": ".2f", "nticks": 4},
         margin={"r": 62},
     )  # fmt: skip
     return figure
@@ -155,6 +148,18 @@ def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
     shares = [percent(count / len(drawn)) for count in counts]
     index = pd.Index(places.round(6), name="penalty")
     return pd.DataFrame({"draws": counts, "share": shares}, index=index)
+
+
+def _headline(found: TuningAudit) -> str:
+    blind = float(found.losses.mean() - found.losses.min())
+    excess = float(found.law @ (found.losses - found.losses.min()))
+    odds = number(float(np.exp(found.odds)), rounding="up")
+    return (
+        f"A draw's loss is {number(excess, rounding='up')} above the least, a blind pick's "
+        f"{number(blind)}. Rows that alone move the plain choice: {found.plain_moved} of "
+        f"{found.plain_of}; RidgeCV's: {found.ridge_moved} of {found.ridge_of}; a draw's odds: "
+        f"{odds}-fold at most"
+    )
 
 
 def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:

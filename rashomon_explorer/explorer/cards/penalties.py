@@ -1,6 +1,5 @@
 """Card of the choice of a penalty: its private landscape, and what ordinary tuning tells."""
 
-import textwrap
 import warnings
 from functools import cached_property
 from html import escape
@@ -18,7 +17,6 @@ from rashomon_explorer.plots.penalties import (
     penalties_table,
     plot_drawn_penalties,
     plot_penalties,
-    tuning_in_words,
 )
 
 _NONE_PAID = "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
@@ -91,18 +89,7 @@ class _Look:
             return audit_tuning(*self._asked)  # type: ignore[arg-type]
 
     def figure(self) -> go.Figure:
-        figure = plot_penalties(self.found, self._drawn)
-        words = tuning_in_words(self.found)
-        figure.add_annotation(
-            text="<br>".join(_lines(words)), showarrow=False, align="left",
-            xref="paper", yref="paper", x=0, y=-0.42, yanchor="top", xanchor="left",
-        )  # fmt: skip
-        figure.update_layout(height=470, margin={"b": 150})
-        return figure
+        return plot_penalties(self.found, self._drawn)
 
     def table(self) -> pd.DataFrame:
         return penalties_table(self.found)
-
-
-def _lines(words: str, longest: int = 90) -> list[str]:
-    return textwrap.wrap(words, longest)
