@@ -83,12 +83,13 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
         marker={"color": [GREEN if good else GREY for good in found.good], "size": 7},
     )  # fmt: skip
     ends = [float(found.losses.min()), float(found.losses.max())]
-    for name, place, dash in (
-        ("held-out rows choose", found.plain, "dot"),
-        ("RidgeCV chooses", found.ridge_cv, "dash"),
+    for name, place, dash, written in (
+        ("held-out rows choose", found.plain, "dot", ["held-out rows", ""]),
+        ("RidgeCV chooses", found.ridge_cv, "dash", ["", "RidgeCV"]),
     ):
         figure.add_scatter(
-            x=[place, place], y=ends, mode="lines", name=f"{name} {number(place)}",
+            x=[place, place], y=ends, mode="lines+text", name=f"{name} {number(place)}",
+            text=written, textposition="middle right", textfont={"color": VERMILLION},
             line={"color": VERMILLION, "dash": dash}, hoverinfo="name",
         )  # fmt: skip
     if len(drawn):
@@ -99,6 +100,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
         yaxis2={"overlaying": "y", "side": "right", "showgrid": False, "title": "probability",
                 "rangemode": "tozero", "tickformat": ".2f", "nticks": 4},
         margin={"r": 62},
+        showlegend=False,
     )  # fmt: skip
     return figure
 
@@ -165,6 +167,7 @@ def _headline(found: TuningAudit) -> str:
 def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:
     figure.add_scatter(
         x=list(drawn), y=[height] * len(drawn), mode="markers", name="drawn, paid for",
+        showlegend=False,
         marker={"color": BLUE, "size": 13, "symbol": "diamond"},
         hovertemplate="drawn: %{x:.3g}<extra></extra>",
     )  # fmt: skip
