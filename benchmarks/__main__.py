@@ -104,7 +104,7 @@ def _measure_accelerator(library: str, seconds: float) -> None:
     if device is None:
         print(f"no accelerator that {library} knows is at hand: nothing was measured")
         return
-    measured = accelerator.measure(library, device, seconds)
+    measured = accelerator.measure(library, device, seconds, host=library == "torch")
     accelerator.write(measured)
     print(*accelerator.lines(measured), sep="\n")
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,6 +50,7 @@ def measure(library: str, device: Any, seconds: float, *, host: bool = True) -> 
     return {
         "machine": machine(),
         "device": str(backend),
+        "card": _card(),
         "sizes": sizes,
         "largest_difference": largest_difference(backend),
     }
@@ -71,6 +74,15 @@ def largest_difference(backend: ArrayBackend, steps: int = 200) -> float:
         [batch] = sampler.batches(target, np.random.default_rng(0))
         ends.append(batch.theta)
     return float(np.abs(ends[0] - ends[1]).max())
+
+
+def _card() -> str:
+    """Name of the card, where NVIDIA's tool tells it."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "unknown"
+    asked = [tool, "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _measure(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import accelerator
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import (
@@ -269,6 +270,10 @@ def test_a_choice_ends_with_its_context_and_the_host_can_be_chosen(there: ArrayB
     assert backend_for(np.eye(2)) is NUMPY
     assert namespace(np.eye(2)) is np
     assert to_host(np.arange(3)).dtype.kind == "i"
+
+
+def test_nothing_is_measured_where_there_is_no_accelerator() -> None:
+    assert accelerator.device_at_hand("array_api_strict") is None
 
 
 def test_planning_reads_no_array() -> None:
