@@ -98,6 +98,12 @@ def plan_stationary(
     paid = _Budget(epsilon, delta, n_draws, refit, ledger)
     bought = [way for way in paid.ways(left if warm else 0.0) if way[1] > 0]
 
+    if not bought:
+        raise ValueError(
+            f"start and refit leave nothing of epsilon={rounded_up(epsilon)} to walk with: lower "
+            "refit_share, refit=None, or mechanism='hypergradient'"
+        )
+
     def of(eta: float, total: float, held: Guarantee, steps: int) -> StationaryPlan:
         return StationaryPlan(
             known, d, mechanism, epsilon, delta, n_draws, held, spacing, eta=eta,
@@ -142,16 +148,18 @@ class _Budget:
     def ways(self, started: float) -> list[tuple[float, float, Guarantee]]:
         """η of a start, Gaussian DP of all steps, and what is revealed: by ρ, and by (ε, δ).
 
-        A pure start is cheap beside an (ε, δ) walk; a ledger adds everything up by one rule.
+        What is pure is cheap beside an (ε, δ) walk; a ledger adds everything up by one rule.
         """
         by_rho = 0.0
         if started:
             rho = _START_SHARE * zcdp_rho(started, self.delta)
             by_rho = math.sqrt(8 * rho / self.n_draws)
         ways = [self._way(by_rho, gdp)]
-        if started and not self.ledger:
+        beside = bool(started) or self.refit is not None
+        if beside and (not self.ledger or ways[0][1] <= 0):  # a ledger of ρ prefers ρ
             share = self.delta / (1 if self.refit is None else 2)
-            eta = affordable_eta(_START_SHARE * started, 0.0, self.n_draws)
+            half = _START_SHARE * started
+            eta = affordable_eta(half, 0.0, self.n_draws) if started else 0.0
             ways.append(self._way(eta, lambda mu: approximate(gdp_epsilon(mu, share), share)))
         return ways
 

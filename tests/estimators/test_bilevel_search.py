@@ -367,3 +367,11 @@ def test_five_penalties_are_walked_to_by_public_numbers() -> None:
     assert offers["warm_hypergradient"].gradient == planned.gradient_bound
     assert "a grid takes at most 3" in offers["exponential"].why_not
     assert search(refit=None).mechanisms(1000, 2)[0].excess is not None
+
+
+@quietly
+def test_a_walk_beside_a_pure_refit_adds_up_by_parts() -> None:
+    for mechanism in ("hypergradient", "warm_hypergradient"):
+        asked = search(mechanism=mechanism, epsilon=1.0, bounds=(0.5, 10.0))
+        planned = asked.plan(30, 2)
+        assert planned.mu > 0 and planned.guarantee.epsilon(1e-6) <= 1.0
