@@ -17,7 +17,8 @@ from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import ONE_BY_ONE
-from rashomon_explorer.planning.trees import TreePlan, plan_trees, warn_if_weak_trees
+from rashomon_explorer.planning.trees import TreePlan, plan_trees
+from rashomon_explorer.planning.warn_trees import warn_if_weak_trees
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema

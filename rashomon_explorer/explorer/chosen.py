@@ -7,17 +7,19 @@ from typing import Any, cast
 
 from sklearn.utils import Bunch
 
+from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
+from rashomon_explorer.explorer.family import of_trees, tree_estimator
 from rashomon_explorer.explorer.guard import LEDGER_READ, guarded
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
 from rashomon_explorer.explorer.opening import opening
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.sentences import same_rows
-from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -114,6 +116,7 @@ class ChosenData:
             state.data = data
             state.alert = None
             if changed_task:
+                state.family = LINEAR
                 state.loss = "logistic" if data.task == "classification" else "squared"
             state.account = account
             state.delta = account.delta
@@ -141,6 +144,8 @@ class ChosenData:
     def _open(self, *, anew: bool) -> None:
         """Settle what nobody has touched since the page settled it for the data set before."""
         state = self.state
+        if of_trees(state):
+            return
         if not anew and any(getattr(state, name) != said for name, said in self._opened.items()):
             return
 
@@ -174,15 +179,9 @@ class ChosenData:
         state = self.state
         if state.data is None:
             raise DataError(_NO_DATA)
-        kind = _ESTIMATORS[state.data.task]
-        settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
-        if state.data.target_bounds is not None:
-            settings["target_bounds"] = state.data.target_bounds
-        if state.data.classes is not None:
-            settings["classes"] = tuple(range(len(state.data.classes)))
-        # The page has words for models of the declared columns alone.
-        charged = None if ledger is None else str(ledger)
-        return kind(**settings, standardize=None, ledger=charged)
+        if of_trees(state):
+            return tree_estimator(state, ledger)
+        return linear_estimator(state, ledger)
 
     @shown_together
     def replan(self) -> Plan | None:
@@ -200,7 +199,7 @@ class ChosenData:
         try:
             with said_elsewhere():  # by the panels, while a slider moves
                 plan = estimator.plan(*state.data.X.shape)
-            constants = estimator.constants(*state.data.X.shape)
+            constants = constants_of(estimator, *state.data.X.shape)
         except (SamplerError, ValueError) as error:
             plan, constants, why = None, None, str(error)
         else:
@@ -255,3 +254,23 @@ class ChosenData:
     def say(self, message: str) -> None:
         """Write the status line."""
         self.state.message = message
+
+
+def constants_of(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
+    """Public constants of an estimator's problem; trees have none but their class."""
+    if not hasattr(estimator, "constants"):
+        return None
+    return cast(Constants, estimator.constants(n, columns, **classes))
+
+
+def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
+    """Make an unfitted estimator of linear models, with the settings of the sliders."""
+    kind = _ESTIMATORS[state.data.task]
+    settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
+    if state.data.target_bounds is not None:
+        settings["target_bounds"] = state.data.target_bounds
+    if state.data.classes is not None:
+        settings["classes"] = tuple(range(len(state.data.classes)))
+    # The page has words for models of the declared columns alone.
+    charged = None if ledger is None else str(ledger)
+    return kind(**settings, standardize=None, ledger=charged)

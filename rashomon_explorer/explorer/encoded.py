@@ -11,6 +11,7 @@ from rashomon_explorer.estimators import PublicBoundsScaler
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.schema import Anything, TableEncoder, TableSchema
+from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.schema.words import quoted
 
 
@@ -76,7 +77,12 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
     )
 
 
-def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
+def _by_schema(encoder: TableEncoder | UnitEncoder, data: Bunch) -> Any:
     """Encode what the schema declares of the table; of a table without it, an error says what."""
+    if isinstance(encoder, UnitEncoder):
+        known = set(encoder.schema)
+        frame = data.frame[[name for name in data.frame if str(name) in known]]
+        names = list(encoder.get_feature_names_out())
+        return pd.DataFrame(encoder.transform(frame), columns=names, index=frame.index)
     declared = set(encoder.schema_)
     return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])

@@ -6,6 +6,7 @@ from rashomon_explorer.estimators.beforehand import foretold, is_tried
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.samplers import traits_of
 
 _TRYING = "Trying the exact sampler on simulated rows of this shape. Nothing is charged yet…"
@@ -33,6 +34,8 @@ class Foreteller:
         return trial is not None and trial.is_alive()
 
     def _is_to_be_tried(self, plan: Plan) -> bool:
+        if isinstance(plan, TreePlan):
+            return False
         named = traits_of(self._state.sampler)  # "auto" has tried what may give up
         return named.may_give_up and is_tried(plan) and repr(plan) not in self._refused
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.plots.text import plural, price
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import load
 
 _SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
@@ -78,7 +79,7 @@ class KeptSets:
                 LOGGER.error("%s could not be read", note, exc_info=error)
         return tuple(sorted(found, key=lambda kept: kept.number))
 
-    def keep(self, models: RashomonSet, settings: dict[str, Any]) -> KeptSet:
+    def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
         """Write a set; its file is the curator's alone, its note holds public numbers."""
         self.folder.mkdir(exist_ok=True)
         # A number that was deleted is not given again: another page may still show what it meant.
@@ -89,14 +90,14 @@ class KeptSets:
             number,
             datetime.now(),
             models.n_draws,
-            models.guarantee.epsilon(models.plan.delta),
+            models.guarantee.epsilon(paid_delta(models.guarantee)),
             dict(settings),
         )
         models.save(self._models(number))
         self._note(number).write_text(_written(kept), encoding="utf-8")
         return kept
 
-    def open(self, number: int) -> RashomonSet:
+    def open(self, number: int) -> Any:
         """Read a set's models.
 
         Raises
@@ -105,7 +106,7 @@ class KeptSets:
             If it is not there any more.
         """
         try:
-            return load(self._models(number), RashomonSet)
+            return load(self._models(number), CuratorSet)
         except FileNotFoundError as error:
             raise DataError(
                 f"draw {number} is not in {self.folder} any more: it was deleted, here or on "

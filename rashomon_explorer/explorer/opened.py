@@ -9,22 +9,27 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.estimators import (
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
 from rashomon_explorer.explorer.outside import OutsideModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.rashomon_set import (
     PredictorSet,
     RashomonSet,
     ReleasedSet,
+    ReleasedTrees,
     from_estimators,
 )
 
-_OURS = (RashomonClassifier, RashomonRegressor)
+_OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
-    "a data set (Bunch), a fitted RashomonClassifier or RashomonRegressor, a RashomonSet, a "
-    "PredictorSet, a fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in "
-    "one, or a list of fitted models"
+    "a data set (Bunch), a fitted RashomonClassifier, RashomonRegressor or "
+    "RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or "
+    "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
 )
 Show = Callable[[Session], None]
 
@@ -50,15 +55,16 @@ def opened(shown: Any, data: Any = None) -> Show:
     --------
     >>> opened(3)
     Traceback (most recent call last):
-    TypeError: Explorer shows a data set (Bunch), a fitted RashomonClassifier or \
-RashomonRegressor, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or \
-LinearRegression, a Pipeline that ends in one, or a list of fitted models, got int
+    TypeError: Explorer shows a data set (Bunch), a fitted RashomonClassifier, \
+RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted \
+LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of \
+fitted models, got int
     """
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
             return show(shown, data)
-    if isinstance(last, ReleasedSet):
+    if isinstance(last, ReleasedSet | ReleasedTrees):
         raise TypeError(
             "Explorer shows what a curator may see, and this is a release: show it with "
             "rashomon_explorer.plots or report.release_report"

@@ -11,8 +11,10 @@ from sklearn.utils import Bunch
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
+from rashomon_explorer.explorer.chosen import constants_of
 from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
 from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.family import of_trees, tree_rows
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.foreteller import Foreteller
 from rashomon_explorer.explorer.guard import LEDGER_READ, report
@@ -20,7 +22,7 @@ from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_tabl
 from rashomon_explorer.explorer.outside import OutsideModel
 from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
 from rashomon_explorer.explorer.shown_again import SetsShownAgain
-from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -75,6 +77,7 @@ class Session(SetsShownAgain):
         self.estimator = estimator
         self._drawn = _constants_of(last)
         with state.hold_trait_notifications():
+            state.family = LINEAR if isinstance(last.rashomon_set_, RashomonSet) else TREES
             for name in set(SETTINGS) & set(known):
                 setattr(state, name, known[name])
             state.in_view = 0
@@ -152,13 +155,15 @@ class Session(SetsShownAgain):
         estimator = self.make_estimator(ledger=self._open_ledger())
         with said_elsewhere():
             plan = estimator.plan(*state.data.X.shape)
-            self._drawn = estimator.constants(*state.data.X.shape)
+            self._drawn = constants_of(estimator, *state.data.X.shape)
         account = self.refresh_account()
         if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
             note_table(account.path, state.data.X)
-        self.rows = self._encoded
-        self.job = DrawJob(estimator, self.rows, state.data.y)
+        self.rows, given = self._encoded, self._encoded
+        if of_trees(state):  # they are asked about the table's own columns
+            self.rows, given = tree_rows(state.data), state.data.frame
+        self.job = DrawJob(estimator, given, state.data.y)
         with state.hold_trait_notifications():
             state.alert = None
             state.n_drawn = 0
@@ -234,7 +239,7 @@ class Session(SetsShownAgain):
 
     def _labelled(self, models: RashomonSet) -> RashomonSet:
         declared = self.state.data.get("feature_groups")
-        if declared is not None:
+        if declared is not None and isinstance(models, RashomonSet):
             models = models.with_groups(declared)
         if not self.state.data.bounds_learnt:
             return models
@@ -255,14 +260,15 @@ class Session(SetsShownAgain):
         fitted = job.estimator
         fitted.rashomon_set_ = state.rashomon_set  # what is on screen, its groups and all
         fitted.guarantee_ = fitted.rashomon_set_.guarantee
-        self.estimator = make_pipeline(self._encoder, fitted)
+        linear = isinstance(fitted.rashomon_set_, RashomonSet)
+        self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()
         asked, got = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if got < asked else "done"
         self.say(receipt(state, got, asked))
 
 
-def _constants_of(fitted: Any) -> Constants:
+def _constants_of(fitted: Any) -> Constants | None:
     rows: int = fitted.plan_.n
     classes = {"n_classes": len(fitted.classes_)} if hasattr(fitted, "classes_") else {}
-    return fitted.constants(rows, fitted.n_features_in_, **classes)
+    return constants_of(fitted, rows, fitted.n_features_in_, **classes)

@@ -1,17 +1,20 @@
 """Sets of the table on screen that were paid for: kept, shown again, and deleted on purpose."""
 
 from pathlib import Path
+from typing import Any
 
 from sklearn.utils import Bunch
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.chosen import ChosenData
+from rashomon_explorer.explorer.chosen import ChosenData, constants_of, linear_estimator
+from rashomon_explorer.explorer.family import tree_rows
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER, report
 from rashomon_explorer.explorer.kept import KeptSets
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.rashomon_set import RashomonSet
 
 
 class SetsShownAgain(ChosenData):
@@ -51,16 +54,17 @@ class SetsShownAgain(ChosenData):
         except DataError:
             self._look_for_kept()
             raise
-        columns = tuple(map(str, self._encoded.columns))
-        if models.feature_names[: len(columns)] != columns:
+        linear = isinstance(models, RashomonSet)
+        rows = self._encoded if linear else tree_rows(state.data)
+        names = models.feature_names if linear else models.models.feature_names
+        columns = tuple(map(str, rows.columns))
+        if names[: len(columns)] != columns:
             raise DataError(
                 f"draw {number} was made of other columns than the table has now: load the table "
                 "as it was declared then"
             )
-        known = self.make_estimator()
-        settings = {k: v for k, v in kept.settings.items() if k in known.get_params()}
-        self._drawn = known.set_params(**settings).constants(*state.data.X.shape)
-        self.rows, self.estimator = self._encoded, None
+        self._drawn = self._constants_with(kept.settings) if linear else None
+        self.rows, self.estimator = rows, None
         with state.hold_trait_notifications():
             state.selection = ()
             state.rashomon_set = models
@@ -69,6 +73,11 @@ class SetsShownAgain(ChosenData):
             state.in_view = number
             state.phase = "done"
         self.say(f"{kept.label} is shown again; nothing was charged.")
+
+    def _constants_with(self, settings: dict[str, Any]) -> Constants | None:
+        known = linear_estimator(self.state)
+        own = {k: v for k, v in settings.items() if k in known.get_params()}
+        return constants_of(known.set_params(**own), *self.state.data.X.shape)
 
     @shown_together
     def delete_kept(self, number: int) -> None:

@@ -19,7 +19,20 @@ PAGES = ("data", "plan", "set", "features", "people", "release")
 
 SPENT = ("reserved", "drawing")
 BUSY = (FORETELLING, *SPENT)
-SETTINGS = ("psi", "radius", "ridge", "epsilon", "delta", "n_draws", "loss", "sampler")
+LINEAR, TREES = FAMILIES = ("linear", "trees")
+SETTINGS = (
+    "family",
+    "psi",
+    "radius",
+    "ridge",
+    "epsilon",
+    "delta",
+    "n_draws",
+    "loss",
+    "sampler",
+    "max_leaves",
+    "leaf_penalty",
+)
 OPEN = ("radius", "ridge", "n_draws")
 """Settings that may be left to the rule, which settles them from public numbers."""
 
@@ -59,7 +72,9 @@ class ExplorerState(traitlets.HasTraits):
         One of `PHASES`.
     data : sklearn.utils.Bunch or None
         The data set chosen.
-    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler
+    family : str
+        ``"linear"`` or ``"trees"``: what the next draw is of.
+    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler, max_leaves, leaf_penalty
         Settings of the next draw, as the estimators take them; ``"auto"`` leaves one to the rule.
     budget_epsilon, budget_delta : float
         Budget that a new ledger will get.
@@ -126,6 +141,9 @@ class ExplorerState(traitlets.HasTraits):
 
     phase = traitlets.Enum(PHASES, "empty")
     data = traitlets.Any(None)
+    family = traitlets.Enum(FAMILIES, LINEAR)
+    max_leaves = traitlets.Int(4)
+    leaf_penalty = traitlets.Float(0.005)
     loss = traitlets.Unicode("logistic")
     psi = traitlets.Float(0.02)
     radius = _or_auto(traitlets.Float(4.0))
@@ -179,7 +197,7 @@ class ExplorerState(traitlets.HasTraits):
         """Why the next draw has no price and no guarantee; empty where it has both."""
         if self.data is not None and self.data.bounds_learnt:
             return "bounds were learnt from the rows"
-        if traits_of(self.sampler).curator_only:
+        if self.family == LINEAR and traits_of(self.sampler).curator_only:
             return f"{self.sampler} reads the rows without noise: for the curator alone"
         return ""
 

@@ -8,16 +8,18 @@ from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.tilted import TiltedPlan
+from rashomon_explorer.planning.tree_words import explain_trees
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 
 
-def explain(planned: Plan) -> str:
+def explain(planned: Plan | TreePlan) -> str:
     """Say in words what a plan buys, why no more, and what would change it; reads no row.
 
     Parameters
     ----------
-    planned : Plan
+    planned : Plan or TreePlan
 
     Returns
     -------
@@ -38,6 +40,8 @@ say: that follows from p = 11 and βψ alone.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
     """
+    if isinstance(planned, TreePlan):
+        return "\n".join([*explain_trees(planned), *wishes(planned)])
     if isinstance(planned, ClippedPathPlan):
         return "\n".join([_cost(planned), _steps(planned), _clipped(planned), *wishes(planned)])
     if isinstance(planned, PathPlan):

@@ -1,18 +1,14 @@
 """What a budget buys of draws from a class of sparse trees, without reading a row."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
-from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.planning.pricing import affordable_eta, price
-from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import price_of
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
 from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.users_line import users_line
 from rashomon_explorer.validation import (
     check_count,
     check_nonnegative,
@@ -87,6 +83,21 @@ class TreePlan(Shown):
     def centre_excess(self) -> float | None:
         """Draws are around no centre."""
         return None
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """Whether the bounds of exact draws of *linear* models hold: not of trees, by their own."""
+        return False
+
+    @property
+    def sampler(self) -> str:
+        """Name of the way that it plans."""
+        return "counted_trees"
+
+    @property
+    def weighed_excess(self) -> float:
+        """Expected excess loss: of the loss itself, which nothing clips."""
+        return self.excess_bound
 
     @property
     def zero_loss(self) -> float | None:
@@ -235,19 +246,16 @@ def energy_cap(log_size: float) -> float:
     return min(log_size + 20.0, 250 * math.log(2))
 
 
-def warn_if_weak_trees(planned: TreePlan) -> None:
-    """Warn of a plan that promises next to nothing, with the ε that would promise more."""
-    why = "" if is_said_elsewhere() else weakness(planned)
-    if not why:
-        return
-    remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
+def tree_wishes(planned: TreePlan) -> list[str]:
+    """Say which price would promise nine draws of ten; nothing where that is promised already.
+
+    >>> tree_wishes(plan_trees(500, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25))
+    ['ε = 3.36 would promise 90 %.']
+    """
     wanted = _epsilon_for(planned, _WORTH)
-    told = f" ε = {rounded_up(wanted)} would promise 90 %." if wanted < math.inf else ""
-    warnings.warn(
-        f"this plan promises little: {why}.{told} For more, {remedy}.",
-        WeakGuaranteeWarning,
-        stacklevel=users_line(),
-    )
+    if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
+        return []
+    return [f"ε = {rounded_up(wanted)} would promise 90 %."]
 
 
 def _epsilon_for(planned: TreePlan, wanted: float) -> float:

@@ -8,6 +8,7 @@ from rashomon_explorer.planning.bounds.hit_rate import beta_for_crowded_hit_rate
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import affordable_draws, price
 from rashomon_explorer.planning.public_law import PublicLaw
+from rashomon_explorer.planning.trees import TreePlan, tree_wishes
 from rashomon_explorer.privacy.gaussian import gdp_epsilon
 from rashomon_explorer.rounding import rounded_down, rounded_up
 
@@ -69,7 +70,7 @@ class Wish:
         return f"For {self.goal} it {takes} {listed}."
 
 
-def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
+def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
     """Say in a sentence what the next better promise would take; nothing where none is better.
 
     The promise is the hit rate, or, for a set without width, an excess of half of what the model
@@ -85,6 +86,8 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, or radius = 2.372.
     """
+    if isinstance(planned, TreePlan):
+        return tree_wishes(planned)
     found = wish(planned, ridge=ridge)
     if found is not None:
         return [str(found)]
@@ -102,7 +105,7 @@ def wishes(planned: Plan, *, ridge: bool = False) -> list[str]:
     return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
 
 
-def wish(planned: Plan, *, ridge: bool = False) -> Wish | None:
+def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
     """Find what the next better promise would take; None where none is better, or none is known.
 
     Each remedy names a setting and its number; ``ridge`` is as for :func:`wishes`.
@@ -113,6 +116,8 @@ def wish(planned: Plan, *, ridge: bool = False) -> Wish | None:
     >>> found.goal, [(one.setting, one.value) for one in found.remedies[:3]]
     ('80 %', [('epsilon', 7.211), ('n_draws', 7.0), ('n', 84300.0)])
     """
+    if isinstance(planned, TreePlan):
+        return None
     if planned.along_path:
         return _of_a_path(planned)
     if planned.centre_excess is not None:

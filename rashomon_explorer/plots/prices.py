@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.planning import MECHANISMS, Plan, Request
 from rashomon_explorer.planning.pricing import price as priced
 from rashomon_explorer.planning.public_law import PublicLaw
+from rashomon_explorer.planning.tree_words import at_another_price
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_least, at_most, plural, price
@@ -22,15 +24,16 @@ DRAWS = (1, 5, 20, 100)
 _LEAST, _MOST = 0.05, 100.0
 _ETAS = tuple(np.geomspace(1e-3, _MOST, 41).tolist())  # bounded ranges of a draw
 _PLANNED = 9  # prices that are planned one by one, where no closed form is known
+_TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
-def promise_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Price and promise of a plan with other prices and other numbers of draws.
 
     Parameters
     ----------
-    planned : Plan
+    planned : Plan or TreePlan
         Whose way of drawing, rows, radius and ψ are kept.
     draws : sequence of int
         Numbers of draws; the plan's own is one of them in any case.
@@ -51,17 +54,19 @@ def promise_curves(planned: Plan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     {1: 0.96, 20: 0.35}
     """
     counts = sorted({*draws, planned.n_draws})
+    if isinstance(planned, TreePlan):
+        return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
     law = planned.of_exact_draws and planned.centre_excess is None
     made = _closed if law else _one_by_one
     return pd.concat([made(planned, count) for count in counts], ignore_index=True)
 
 
-def plot_prices(planned: Plan, draws: Sequence[int] = DRAWS) -> go.Figure:
+def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Figure:
     """Plot promises against prices, a curve for each number of draws.
 
     Parameters
     ----------
-    planned : Plan
+    planned : Plan or TreePlan
         The large dot.
     draws : sequence of int
         Numbers of draws.
@@ -144,6 +149,13 @@ def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
     return priced(eta, count, ledger=ledger).epsilon(delta)
 
 
+def _of_trees(planned: TreePlan, count: int) -> pd.DataFrame:
+    prices = np.geomspace(_LEAST, _MOST, _TREES_PLANNED).tolist()
+    made = [(one, at_another_price(planned, one, count)) for one in prices]
+    kept = [(epsilon, found) for epsilon, found in made if found is not None]
+    return _frame(count, [one for one, _ in kept], [_promise(found) for _, found in kept])
+
+
 def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
     law = PublicLaw.of(planned)
     way = MECHANISMS.get(traits_of(planned.sampler).mechanism) if planned.sampler else None
@@ -163,35 +175,37 @@ def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame(columns).astype({"epsilon": float, "promise": float})
 
 
-def _promise(planned: Plan) -> float:
+def _promise(planned: Plan | TreePlan) -> float:
     return planned.hit_rate_bound if has_hit_rate(planned) else planned.weighed_excess
 
 
-def _worded(planned: Plan, promise: float) -> str:
+def _worded(planned: Plan | TreePlan, promise: float) -> str:
     return at_least(promise) if has_hit_rate(planned) else at_most(promise)
 
 
-def _finding(planned: Plan) -> str:
+def _finding(planned: Plan | TreePlan) -> str:
     bought = f"{price(planned.epsilon)} buys {plural(planned.n_draws, 'draw')}"
     if has_hit_rate(planned):
         return f"{bought}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
     return f"{bought}, of excess loss {_worded(planned, planned.weighed_excess)} on average"
 
 
-def _told(planned: Plan) -> str:
+def _told(planned: Plan | TreePlan) -> str:
     told = "click a point to plan it · no row is read"
+    if isinstance(planned, TreePlan):
+        return told
     if planned.of_exact_draws and not planned.by_bounded_range:
         told += f" · paid by “{planned.certificate}”, the curves by bounded range alone"
     return told
 
 
-def _bought(planned: Plan, row: Any) -> str:
+def _bought(planned: Plan | TreePlan, row: Any) -> str:
     return (
         f"{price(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {_worded(planned, row.promise)}"
     )
 
 
-def _axis(planned: Plan) -> dict[str, object]:
+def _axis(planned: Plan | TreePlan) -> dict[str, object]:
     if has_hit_rate(planned):
         return {"range": [0, 1.04], "tickformat": ".0%", "title": "promised within ψ", "nticks": 5}
     return {"type": "log", "title": "excess loss at most", "nticks": 5}

@@ -6,7 +6,8 @@ import warnings
 import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
-from rashomon_explorer.planning.trees import plan_trees, warn_if_weak_trees
+from rashomon_explorer.planning.trees import plan_trees
+from rashomon_explorer.planning.warn_trees import warn_if_weak_trees
 
 PUBLIC = {"log_size": 14.6, "most_leaves": 5, "psi": 0.02, "hit_rate": 0.9}
 

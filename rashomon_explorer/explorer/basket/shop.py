@@ -40,6 +40,13 @@ class Order:
     coef: FloatArray
 
 
+_OTHERS = "only models that were drawn and paid for may leave"
+_TREES = (
+    "these trees are paid for: the page shows them, and Python takes them along, "
+    "explorer.rashomon_set.release().save('trees.npz'), with paid aggregates by release(...)"
+)
+
+
 class Shop:
     """What may be bought of the rows for the set on screen, and what was.
 
@@ -68,7 +75,7 @@ class Shop:
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
         if not isinstance(drawn, RashomonSet):
-            raise CuratorOnlyError("only linear models that were drawn and paid for may leave here")
+            raise CuratorOnlyError(_TREES if drawn.guarantee.holds else _OTHERS)
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
         with said_elsewhere():

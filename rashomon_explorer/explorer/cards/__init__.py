@@ -25,6 +25,7 @@ from rashomon_explorer.explorer.cards.profile import ProfileCard
 from rashomon_explorer.explorer.cards.release import AggregatesCard, TradeoffCard
 from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
+from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard
 
 CARDS: tuple[type[FigureCard], ...] = (
     LossesCard,
@@ -53,6 +54,8 @@ CARDS: tuple[type[FigureCard], ...] = (
     PairCard,
     SetsCard,
     PenaltiesCard,
+    TreesCard,
+    RulesCard,
 )
 """Every figure of the page."""
 
@@ -81,9 +84,11 @@ __all__ = [
     "PlanCard",
     "ProfileCard",
     "PromiseCard",
+    "RulesCard",
     "SetRangesCard",
     "SetsCard",
     "SpreadCard",
     "TradeoffCard",
+    "TreesCard",
     "WidthOrNoiseCard",
 ]

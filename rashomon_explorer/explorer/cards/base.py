@@ -25,6 +25,7 @@ from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.explorer.widgets import PlotlyView
 from rashomon_explorer.plots import empty_figure
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
+from rashomon_explorer.rashomon_set.models import DecisionTrees
 
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
@@ -35,6 +36,11 @@ _MOMENT = 0.4
 
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
 NOT_LINEAR = "These models have no coefficients of one kind<br>that could be compared."
+INSTEAD = (
+    "These models are trees, which have no coefficients.<br>"
+    "What they ask stands under <b>Trees</b> and <b>Rules</b> in the view Set."
+)
+OF_TREES = "What is promised of trees follows from their number alone:<br>see the plan in words."
 NOT_EXACT = "These are no exact draws, of which alone this is proved."
 CURATOR_FIGURE = (
     "This figure reads private rows,<br>so it is not part of the release.<br>"
@@ -237,7 +243,8 @@ class FigureCard:
     def _next(self) -> Recipe | None:
         try:
             if self.linear and isinstance(self.state.rashomon_set, PredictorSet):
-                return empty(self.title, NOT_LINEAR)
+                trees = isinstance(self.state.rashomon_set.models, DecisionTrees)
+                return empty(self.title, INSTEAD if trees else NOT_LINEAR)
             return self.recipe()
         except Exception as error:
             return _failed(self.title, error)

@@ -10,12 +10,14 @@ import ipywidgets
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
     NOT_EXACT,
+    OF_TREES,
     FigureCard,
     Recipe,
     empty,
 )
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
 from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -58,10 +60,13 @@ class BoundsCard(FigureCard):
         """See `FigureCard.recipe`."""
         state = self.state
         models = self._measured()
-        planned = state.plan if models is None else models.plan
+        planned = state.plan if models is None else getattr(models, "plan", state.plan)
         if planned is None:
             self.facts.value = ""
             return empty(self.title, NO_DATA)
+        if isinstance(planned, TreePlan):
+            self.facts.value = ""
+            return empty(self.title, OF_TREES)
         if not planned.of_exact_draws:
             self.facts.value = ""
             return empty(self.title, NOT_EXACT)

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.cards.base import Recipe
+from rashomon_explorer.explorer.cards.base import Recipe, empty
 from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
@@ -22,6 +22,7 @@ from rashomon_explorer.plots import (
 )
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.width_or_noise import told
+from rashomon_explorer.rashomon_set import PredictorSet
 
 _NO_GROUPS = "No column of this table tells people apart."
 _PEOPLE = "explorer.picked.everyone"
@@ -271,6 +272,11 @@ def _whose(people: Any, proved: bool) -> str:
     return " · ".join(filter(None, [people.words, asked]))
 
 
+_LINEAR_DRAWS = (
+    "What a mechanism adds to the set's own width<br>is split off for linear draws alone."
+)
+
+
 class WidthOrNoiseCard(GroupCard):
     """How much of the disagreement is the set's own, and how much the mechanism's."""
 
@@ -288,6 +294,8 @@ class WidthOrNoiseCard(GroupCard):
     def study(self) -> Recipe:
         """See `StudyCard.study`."""
         models, column = self.state.rashomon_set, self.column
+        if isinstance(models, PredictorSet):
+            return empty(self.title, _LINEAR_DRAWS)
         people = self.session.picked.everyone
         return Recipe(
             lambda: _noise(_split(models, people, column)),

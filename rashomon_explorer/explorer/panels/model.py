@@ -5,8 +5,9 @@ import traitlets
 
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.panels.open_dial import OpenDial
+from rashomon_explorer.explorer.panels.tree_settings import FamilyPicker
 from rashomon_explorer.explorer.panels.way import WayPicker
-from rashomon_explorer.explorer.state import OPEN, ExplorerState
+from rashomon_explorer.explorer.state import OPEN, TREES, ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.losses import get_loss
 
@@ -117,6 +118,7 @@ class ModelPanel:
         self.more.add_class("rx-quiet")
         self._code = CodeToggle(self.lines, "Model")
         self.way = WayPicker(state)
+        self.family = FamilyPicker(state)
         for name, dial in self.dials.items():
             if name not in OPEN:
                 traitlets.link((dial, "value"), (state, name))
@@ -126,19 +128,32 @@ class ModelPanel:
         self._extra.layout.display = "none"
         traitlets.link((self.loss, "value"), (state, "loss"))
         self.more.observe(self._toggle, "value")
-        state.observe(lambda _: self._code.refresh(), [*self.dials, "sampler"])
+        told = [*self.dials, "sampler", "max_leaves", "leaf_penalty"]
+        state.observe(lambda _: self._code.refresh(), told)
         state.observe(self._offer, "data")
         state.observe(self._lock, "phase")
         self.widget = card(
             "",
             "Model",
-            [self.loss, self.way.widget, *(shown[name] for name in _MAIN), self.more, self._extra],
+            [
+                self.family.widget,
+                self.loss,
+                self.way.widget,
+                *(shown[name] for name in _MAIN),
+                self.more,
+                self._extra,
+            ],
             self._code,
         )
+        self._linear = (self.loss, self.way.widget, shown["radius"], shown["ridge"])
+        state.observe(lambda _: self._of_family(), "family")
+        self._of_family()
 
     def lines(self) -> tuple[str, ...]:
         """Python that makes the estimator of these settings."""
         state = self.state
+        if state.family == TREES:
+            return self.family.lines()
         regression = state.data is not None and state.data.task == "regression"
         kind = "RashomonRegressor" if regression else "RashomonClassifier"
         settings = ", ".join(
@@ -148,6 +163,12 @@ class ModelPanel:
         several = state.data is not None and len(state.data.classes or ()) > 2
         classes = f", classes=range({len(state.data.classes)})" if several else ""
         return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds}{classes})")
+
+    def _of_family(self) -> None:
+        """Hide what trees have not."""
+        for control in self._linear:
+            control.layout.display = "none" if self.state.family == TREES else None
+        self._code.refresh()
 
     def _toggle(self, _change: object) -> None:
         self._extra.layout.display = None if self.more.value else "none"

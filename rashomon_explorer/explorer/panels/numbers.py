@@ -5,6 +5,7 @@ from html import escape
 
 import ipywidgets
 
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
 from rashomon_explorer.explorer.sentences import stale
@@ -106,7 +107,7 @@ class NumbersPanel:
         models = self.state.rashomon_set
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
-        delta = models.plan.delta
+        delta = paid_delta(models.guarantee)
         paid = price(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"

@@ -12,6 +12,7 @@ from rashomon_explorer.explorer.panels.ways import OtherWays
 from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan, explain
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.plots.text import at_most, number, price, promised_hits, what_is_left
@@ -145,5 +146,5 @@ def _law(plan: Plan) -> list[str]:
 
 def _foretold(plan: Plan) -> list[str]:
     """Whether draws came on simulated rows, and with what they would; takes a moment."""
-    found = preflight(plan)
+    found = None if isinstance(plan, TreePlan) else preflight(plan)
     return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]

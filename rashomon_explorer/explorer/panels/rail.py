@@ -6,7 +6,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.panels.model import ModelPanel
 from rashomon_explorer.explorer.panels.single import GoalPanel
-from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.widgets import Step
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.weakness import has_hit_rate
@@ -74,7 +74,19 @@ def _data_line(state: ExplorerState) -> str:
     return escape(" · ".join(told))
 
 
+def _tree_line(state: ExplorerState) -> str:
+    told = [
+        f"trees of at most {state.max_leaves} {'leaf' if state.max_leaves == 1 else 'leaves'}",
+        f"ψ = {number(state.psi)}",
+        price(state.epsilon),
+        plural(state.asked_draws, "draw"),
+    ]
+    return escape(" · ".join(told))
+
+
 def _model_line(state: ExplorerState) -> str:
+    if state.family == TREES:
+        return _tree_line(state)
     told = [
         state.loss,
         state.sampler.replace("_", " "),

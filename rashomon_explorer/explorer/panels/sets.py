@@ -2,6 +2,7 @@
 
 import ipywidgets
 
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots.text import plural, price
@@ -86,5 +87,5 @@ def _words(models: RashomonSet | None) -> str:
     if models is None or not models.n_draws:
         return "no models yet"
     held = models.guarantee.holds
-    paid = price(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
+    paid = price(models.guarantee.epsilon(paid_delta(models.guarantee))) if held else "no guarantee"
     return f"{plural(models.n_draws, 'model')} · {paid}"

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.basket import Shop
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.guard import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.widgets import Download, Made
@@ -110,7 +111,9 @@ class TakePanel:
 
     def _bought(self) -> str:
         models, account = self.state.rashomon_set, self.state.account
-        paid = price(models.guarantee.epsilon(models.plan.delta), models.plan.delta)
+        paid = price(
+            models.guarantee.epsilon(paid_delta(models.guarantee)), paid_delta(models.guarantee)
+        )
         lines = [f"{plural(models.n_draws, 'model')}: <b>{paid}</b> by themselves"]
         for one in self.state.paid:
             when = f"{one.at:%d %b %H:%M}"

@@ -9,6 +9,7 @@ import traitlets
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_most, promised_hits
 
@@ -68,7 +69,7 @@ class WayPicker:
         state = self.state
         if state.no_plan:
             return f"This way cannot be taken: {state.no_plan}"
-        if state.plan is None:
+        if state.plan is None or isinstance(state.plan, TreePlan):
             return ""
         if state.uncharged:
             return f"Nothing is charged and nothing may be released: {state.uncharged}."

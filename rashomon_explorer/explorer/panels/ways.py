@@ -8,6 +8,7 @@ import pandas as pd
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.plots.tables import options_table
 
 
@@ -29,6 +30,9 @@ class OtherWays:
     def refresh(self) -> None:
         """Write the offers again if they are shown."""
         plan = self.plan() if self.button.value else None
+        if isinstance(plan, TreePlan):
+            self.offers.value = f'<p class="rx-note">{_TREES}</p>'
+            return
         self.offers.value = "" if plan is None else _listed(options_table(plan))
 
 
@@ -44,4 +48,5 @@ def _small(offer: "pd.Series[str]") -> str:
     return "; ".join([offer["a draw is"], *bought, offer["why, or why not"]])
 
 
+_TREES = "Trees are counted and drawn exactly: there is no other way to weigh it against."
 _WHAT = "Promised share of draws within ψ for this budget, and how those within lie."

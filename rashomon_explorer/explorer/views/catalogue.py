@@ -43,7 +43,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "How wide is the set?",
         (
             ("losses",),
-            ("models panel", "coefficients", "pair", "sets", "selection panel"),
+            ("models panel", "coefficients", "trees", "rules", "pair", "sets", "selection panel"),
             ("ranges", "bounds", "exact"),
         ),
         strips=("numbers panel",),

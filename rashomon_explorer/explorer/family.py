@@ -1,0 +1,49 @@
+"""The two families of models that the page draws: linear ones, and sparse trees."""
+
+from pathlib import Path
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from rashomon_explorer.estimators import RashomonTreeClassifier
+from rashomon_explorer.explorer.encoded import features_of
+from rashomon_explorer.explorer.state import TREES, ExplorerState
+from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.schema.units import UnitEncoder
+
+_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "leaf_penalty")
+_DRAWS = 20  # where the number is left to the rule, which knows linear models alone
+
+
+def of_trees(state: ExplorerState) -> bool:
+    """Whether the next draw is of trees.
+
+    >>> of_trees(ExplorerState()), of_trees(ExplorerState(family="trees"))
+    (False, True)
+    """
+    return str(state.family) == TREES
+
+
+def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
+    """Make an unfitted estimator of trees, with the settings of the sliders."""
+    data = state.data
+    return RashomonTreeClassifier(
+        **{name: getattr(state, name) for name in _SETTINGS},
+        n_draws=_DRAWS if state.n_draws == AUTO else state.n_draws,
+        schema=features_of(data.schema),
+        classes=tuple(range(len(data.classes))),
+        ledger=None if ledger is None else str(ledger),
+    )
+
+
+def tree_rows(data: Bunch) -> pd.DataFrame:
+    """Rows as trees take them: numbers in their own units, levels as 0 and 1."""
+    encoder = UnitEncoder(features_of(data.schema))
+    names = list(encoder.get_feature_names_out())
+    return pd.DataFrame(encoder.transform(data.frame), columns=names, index=data.frame.index)
+
+
+def paid_delta(guarantee: Guarantee) -> float:
+    """δ at which a set was paid for, whatever its models."""
+    return guarantee.asked[1] if guarantee.asked else 0.0

@@ -1,0 +1,93 @@
+"""The page with trees: planned, charged, drawn, shown, kept, and shown again."""
+
+import pytest
+
+from rashomon_explorer import Explorer, RashomonTreeClassifier, load_dataset
+from rashomon_explorer.planning.trees import TreePlan
+from rashomon_explorer.rashomon_set import PredictorSet
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
+    state = explorer.state
+    state.family, state.max_leaves, state.n_draws = "trees", 3, 6
+    before = explorer.plan, explorer.draw_panel.price.value
+    explorer.plan_panel.in_words.value = True
+    explorer.draw()
+    return explorer, before
+
+
+def _words(card):
+    card.redraw()
+    layout = card.view.figure["layout"]
+    said = " ".join(one["text"] for one in layout.get("annotations", ()))
+    return said, len(card.view.figure["data"])
+
+
+def test_the_plan_is_of_trees_and_the_price_is_said(page):
+    plan, price = page[1]
+    assert isinstance(plan, TreePlan) and plan.n_draws == 6 and plan.most_leaves == 3
+    assert "spends <b>ε = 4</b>" in price
+    assert "trees of at most 3 leaves" in page[0].plan_panel._words.value
+
+
+def test_draws_are_paid_trees_of_the_tables_own_columns(page):
+    explorer, _ = page
+    models = explorer.rashomon_set
+    assert explorer.state.phase == "done" and isinstance(models, PredictorSet)
+    assert models.guarantee.holds and explorer.state.alert is None
+    assert explorer.ledger.spent() == pytest.approx(4.0, rel=1e-3)
+    assert models.labels(explorer.rows).shape == (6, len(explorer.rows))
+    assert explorer.estimator.predict(explorer.data.frame).shape == (len(explorer.rows),)
+
+
+def test_trees_and_rules_are_shown_and_the_rest_says_where_to_look(page):
+    explorer, _ = page
+    for name in ("trees", "rules", "losses", "plan"):
+        assert _words(explorer.cards[name])[1] > 0, name
+    for name in ("coefficients", "ranges", "pair"):
+        said, traces = _words(explorer.cards[name])
+        assert "These models are trees" in said and traces == 0
+    assert "for linear draws alone" in _words(explorer.cards["width_or_noise"])[0]
+    explorer.cards["rules"].search.value = "no such question"
+    assert "0 places" in str(explorer.cards["rules"].recipe().figure().layout.title.text)
+    explorer.cards["rules"].search.value = ""
+    explorer.cards["rules"].starred.value = True
+    assert "No tree has a star" in _words(explorer.cards["rules"])[0]
+    explorer.state.favourites = explorer.state.favourites.toggled(2)
+    assert _words(explorer.cards["rules"])[1] > 0
+    explorer.cards["rules"].starred.value = False
+
+
+def test_the_release_shows_what_was_paid_and_no_loss(page):
+    explorer, _ = page
+    explorer.state.view = "release"
+    for name in ("trees", "rules"):
+        card = explorer.cards[name]
+        card.redraw()
+        assert card.view.figure["layout"]["meta"]["view"] == "release"
+        assert "loss" not in str(card.view.figure["data"])
+    explorer.state.view = "curator"
+    assert "Python takes them along" in explorer.take_panel.receipt.value
+
+
+def test_kept_trees_are_shown_again_and_linear_models_come_back(page):
+    explorer, _ = page
+    models, number = explorer.rashomon_set, explorer.state.in_view
+    explorer.state.family = "linear"
+    assert not isinstance(explorer.plan, TreePlan)
+    explorer.session.open_kept(number)
+    assert explorer.rashomon_set.models.trees == models.models.trees
+    assert "RashomonClassifier" in explorer.model_panel.lines()[1]
+
+
+def test_a_fitted_estimator_of_trees_opens(page):
+    data = load_dataset("lending")
+    settings = {"schema": data.schema, "n_draws": 2, "max_leaves": 2, "psi": 0.1}
+    frame = data.frame
+    fitted = RashomonTreeClassifier(**settings).fit(frame, frame[data.schema.target.name])
+    explorer = Explorer(fitted, data=data)
+    assert explorer.rashomon_set.n_draws == 2 and explorer.state.family == "trees"
+    with pytest.raises(TypeError, match="this is a release"):
+        Explorer(fitted.rashomon_set_.release())
