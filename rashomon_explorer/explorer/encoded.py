@@ -54,7 +54,8 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
     """
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if hasattr(last, "encoder_"):
-        return _by_schema(last.encoder_, data)
+        encode = _in_units if isinstance(last.encoder_, UnitEncoder) else _by_schema
+        return encode(last.encoder_, data)
     if last is estimator:
         return data.X
     first = estimator[0]
@@ -77,12 +78,15 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
     )
 
 
-def _by_schema(encoder: TableEncoder | UnitEncoder, data: Bunch) -> Any:
+def _in_units(encoder: UnitEncoder, data: Bunch) -> pd.DataFrame:
+    """Encode what the schema declares as trees take it."""
+    known = set(encoder.schema)
+    frame = data.frame[[name for name in data.frame if str(name) in known]]
+    names = list(encoder.get_feature_names_out())
+    return pd.DataFrame(encoder.transform(frame), columns=names, index=frame.index)
+
+
+def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
     """Encode what the schema declares of the table; of a table without it, an error says what."""
-    if isinstance(encoder, UnitEncoder):
-        known = set(encoder.schema)
-        frame = data.frame[[name for name in data.frame if str(name) in known]]
-        names = list(encoder.get_feature_names_out())
-        return pd.DataFrame(encoder.transform(frame), columns=names, index=frame.index)
     declared = set(encoder.schema_)
     return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])
