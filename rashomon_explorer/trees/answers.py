@@ -222,7 +222,7 @@ class _Room:
     @classmethod
     def of(cls, counted: CountedTrees) -> "_Room":
         """Take allowances under a limit that no tree reaches: they tell what is least elsewhere."""
-        n, penalty = counted.n, counted.leaf_penalty
+        n, penalty = counted.unit, counted.leaf_penalty
         leaves = np.arange(1, counted.trees.most_leaves + 1)
         base = n * (2.0 + penalty * counted.trees.most_leaves)
         limit = base - n * penalty * leaves
@@ -260,7 +260,7 @@ def _ways_to_say(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatA
             for place, asked_for in pairs_of:
                 having = level.sets[place] & masks[asked_for]
                 sets.append(having if has_it else level.sets[place] ^ having)
-    losses = np.concatenate(costs) / counted.n
+    losses = np.concatenate(costs) / counted.unit
     return losses, sets
 
 
@@ -284,7 +284,7 @@ def need_all(counted: CountedTrees) -> None:
 
 def _losses(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
     leaves = range(1, len(whole) + 1)
-    each = [losses_of(counted.n, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
+    each = [losses_of(counted.unit, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
     return np.array(each)
 
 

@@ -1,7 +1,8 @@
 """The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from rashomon_explorer.trees.walk import draw_cells
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 CONVENTIONS = ("all", "treefarms")
+_DEAREST = 1000
 
 
 class CountedTrees(Shown):
@@ -48,6 +50,10 @@ class CountedTrees(Shown):
         Most questions on a path.
     leaf_penalty : float, default=0.0
         λ in the loss: share of errors + λ · leaves.
+    costs : mapping from label to int, optional
+        What an error on a row of each label costs, whole numbers from 1; 1 where nothing is said.
+        The share of errors is then their cost over that of the dearest label on every row, so that
+        one row moves it by 1/n at most, as without costs.
     convention : {"all", "treefarms"}, default="all"
         Which trees count. ``"treefarms"`` counts those that TreeFARMS lists: every leaf has rows,
         and the label of most of them (at a tie both are listed). Such a class depends on the rows,
@@ -81,6 +87,7 @@ class CountedTrees(Shown):
         max_leaves: int,
         max_depth: int | None = None,
         leaf_penalty: float = 0.0,
+        costs: Mapping[Any, int] | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
@@ -96,7 +103,9 @@ class CountedTrees(Shown):
         labels = np.asarray(y)
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
-        self.trees.check_memory(shape[0], most_memory)
+        dear = _costs(costs, self.classes)
+        self.unit = shape[0] * max(dear, default=1)  # what all errors together may cost
+        self.trees.check_memory(self.unit, most_memory)
         self.leaf_penalty = float(leaf_penalty)
         self.feature_names = _names(X, shape[1], feature_names)
         if len(self.classes) < 2:
@@ -105,7 +114,7 @@ class CountedTrees(Shown):
                 "declare them all: classes=[...]"
             )
         codes = class_codes(labels, self.classes, "y")
-        self.rows = MergedRows.of(X, codes, len(self.classes))
+        self.rows = MergedRows.of(X, codes, len(self.classes), dear)
         self._counted: Counts | None = None
         self._within = -1.0
 
@@ -135,13 +144,15 @@ class CountedTrees(Shown):
         """Least loss of a tree of 1, 2, … leaves."""
         whole = self.least_errors.whole
         leaves = np.arange(1, len(whole) + 1)
-        each = [losses_of(self.n, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves]
+        each = [
+            losses_of(self.unit, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves
+        ]
         return np.array(each)
 
     def limits(self, psi: float) -> IntArray:
         """Most errors of a tree of 1, 2, … leaves within ψ; −1 where none is."""
         check_nonnegative(psi=psi)
-        return limits(self.n, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
+        return limits(self.unit, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
 
     def counts(self, psi: float) -> Counts:
         """Count all trees within ψ, for every set of rows; the largest ψ so far is kept."""
@@ -222,18 +233,18 @@ class CountedTrees(Shown):
         cells = [cell for cell in uniform(self.histogram(psi)).draw(n_draws, rng) if cell]
         drawn = draw_cells(counts, cells, rng)
         leaves, errors = np.array(cells).T
-        losses = losses_of(self.n, self.leaf_penalty, leaves, errors)
+        losses = losses_of(self.unit, self.leaf_penalty, leaves, errors)
         return self.as_set(drawn, losses, psi, independent=True)
 
     def errors(self, tree: Node) -> int:
-        """Count the rows that a tree labels wrongly."""
+        """Count the rows that a tree labels wrongly, each as often as it costs."""
         says = DecisionTrees((tree,), len(self.classes)).labels(self.rows.patterns)[0]
         right = self.rows.counts[np.arange(len(says)), says]
-        return int(self.n - right.sum())
+        return int(self.rows.counts.sum() - right.sum())
 
     def loss(self, leaves: int, errors: int) -> float:
         """Loss of a tree by its leaves and errors."""
-        return float(losses_of(self.n, self.leaf_penalty, leaves, np.array([errors]))[0])
+        return float(losses_of(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
 
     def as_set(
         self, trees: Sequence[Node], losses: FloatArray, psi: float, *, independent: bool = False
@@ -272,3 +283,17 @@ def _names(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
     if len(given) != width:
         raise DataError(f"feature_names must name {width} columns, got {len(given)}")
     return tuple(map(str, given))
+
+
+def _costs(given: Mapping[Any, int] | None, classes: Sequence[Any]) -> list[int]:
+    """Cost of an error on a row of each class."""
+    told = dict(given or {})
+    strange = [label for label in told if label not in classes]
+    if strange:
+        raise DataError(f"costs name the label {strange[0]!r}, which is not in {list(classes)}")
+    for label, cost in told.items():
+        if isinstance(cost, bool) or not isinstance(cost, Integral) or not 1 <= int(cost) <= _DEAREST:
+            raise DataError(
+                f"costs must be whole numbers from 1 to {_DEAREST:,}, got {cost!r} for {label!r}"
+            )
+    return [int(told.get(label, 1)) for label in classes]

@@ -39,7 +39,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
         raise ValueError("draws are private from a class that reads no row: convention='all'")
     energy = CappedEnergy.of(
         counted.trees,
-        counted.n,
+        counted.unit,
         beta=planned.beta,
         psi=planned.law_psi,
         leaf_penalty=planned.leaf_penalty,

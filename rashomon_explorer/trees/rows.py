@@ -1,5 +1,6 @@
 """Rows of yes-or-no features, equal ones merged."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,12 +20,16 @@ class MergedRows:
     """
 
     patterns: Mask  # (U, m), each once
-    counts: IntArray  # (U, C): rows of each label
+    counts: IntArray  # (U, C): rows of each label, as often as an error on it costs
     place: IntArray  # (n,): the combination of each row
 
     @classmethod
-    def of(cls, X: ArrayLike, codes: ArrayLike, n_labels: int) -> "MergedRows":
+    def of(
+        cls, X: ArrayLike, codes: ArrayLike, n_labels: int, costs: Sequence[int] = ()
+    ) -> "MergedRows":
         """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, ….
+
+        A row counts as often as an error on its label costs, once where nothing is said.
 
         Examples
         --------
@@ -39,7 +44,8 @@ class MergedRows:
         patterns, place = np.unique(table, axis=0, return_inverse=True)
         place = place.reshape(-1).astype(np.int64)
         flat = np.bincount(place * n_labels + labels, minlength=len(patterns) * n_labels)
-        return cls(patterns, flat.reshape(-1, n_labels).astype(np.int64), place)
+        counts = flat.reshape(-1, n_labels).astype(np.int64)
+        return cls(patterns, counts * np.array(costs or [1] * n_labels), place)
 
     @property
     def n(self) -> int:
@@ -61,7 +67,7 @@ class MergedRows:
         """Rows (U, (m + 1)·C) of each label that have each feature, and all of them."""
         having = self.patterns[:, :, None] * self.counts[:, None, :]
         every = np.concatenate([having, self.counts[:, None, :]], axis=1)
-        dtype = np.float32 if self.n < 2**24 else np.float64  # both exact so far
+        dtype = np.float32 if self.counts.sum() < 2**24 else np.float64  # both exact so far
         return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
 
 

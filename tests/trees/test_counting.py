@@ -323,3 +323,33 @@ def test_people_agree_with_predictions_of_the_set():
     labels = models.labels(X)
     for place, tree in enumerate(models.models.trees):
         assert labels[place].tolist() == [says(tree, row) for row in X]
+
+
+@pytest.mark.parametrize("shape", CLASSES[:7], ids=str)
+@pytest.mark.parametrize("costs", [{1: 3}, {0: 2, 1: 5}])
+def test_errors_that_cost_more_are_counted_so(shape, costs):
+    """As if each row stood there as often as an error on it costs, by every tree written out."""
+    m, leaves, depth, labels, idle = shape
+    X, y = some_rows(12, m=m, n_labels=labels, idle=idle and m > 1)
+    settings = {"max_leaves": leaves, "max_depth": depth, "classes": range(labels)}
+    counted = CountedTrees(X, y, costs=costs, leaf_penalty=0.02, **settings)
+    weights = np.array([costs.get(label, 1) for label in y])
+    unit = len(y) * max(costs.values())
+    trees = whole_class(m, leaves, depth, labels)
+    paid = [sum(w for r, c, w in zip(X, y, weights, strict=True) if says(t, r) != c) for t in trees]
+    losses = np.array(paid) / unit + 0.02 * np.array([leaves_of(t) for t in trees])
+    assert counted.least == pytest.approx(losses.min(), abs=1e-12)
+    for psi in (0.0, 0.07, 0.3):
+        assert counted.size(psi) == (losses <= losses.min() + psi + 1e-12).sum()
+    best = counted.best()
+    assert losses[trees.index(best)] == pytest.approx(counted.least, abs=1e-12)
+    drawn = counted.draw(30, 0.3, random_state=0)
+    for tree, loss in zip(drawn.models.trees, drawn.losses, strict=True):
+        assert losses[trees.index(tree)] == pytest.approx(loss, abs=1e-12)
+        assert counted.errors(tree) == paid[trees.index(tree)]
+
+
+@pytest.mark.parametrize("costs", [{2: 1}, {0: 0}, {0: 1.5}, {0: True}, {0: 10_000}])
+def test_costs_that_are_none_are_refused(costs):
+    with pytest.raises(DataError, match="costs"):
+        CountedTrees([[0, 1], [1, 0]], [0, 1], max_leaves=2, costs=costs)

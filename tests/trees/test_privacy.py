@@ -9,19 +9,19 @@ import pytest
 
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, gibbs, whole_weights
-from tests.trees.listed import errors_of, leaves_of, says, whole_class
+from tests.trees.listed import leaves_of, says, whole_class
 
 ROUNDING = 4 * 2.0**-38  # of the weights, which are whole numbers
 
 
-def probabilities(trees, X, y, *, beta, psi, penalty=0.0, max_leaves=3, cap=None):
+def probabilities(trees, X, y, *, beta, psi, penalty=0.0, max_leaves=3, cap=None, costs=None):
     """Exact probability of every tree, from the masses of the law that is drawn from."""
-    settings = {"max_leaves": max_leaves, "leaf_penalty": penalty}
+    settings = {"max_leaves": max_leaves, "leaf_penalty": penalty, "costs": costs}
     counted = CountedTrees(np.array(X), np.array(y), classes=(0, 1), **settings)
     public = {"beta": beta, "psi": psi, "leaf_penalty": penalty}
-    energy = CappedEnergy.of(counted.trees, counted.n, **public)
+    energy = CappedEnergy.of(counted.trees, counted.unit, **public)
     if cap is not None:
-        energy = CappedEnergy(counted.n, beta, psi, penalty, cap)
+        energy = CappedEnergy(counted.unit, beta, psi, penalty, cap)
     within = energy.limits(counted.least, counted.trees.most_leaves)
     law = gibbs(counted.counted_within(within).by_leaves(), counted.trees, energy, counted.least)
     floor = whole_weights(np.array([energy.cap]))[0]
@@ -29,7 +29,7 @@ def probabilities(trees, X, y, *, beta, psi, penalty=0.0, max_leaves=3, cap=None
     cells = dict(zip(law._cells, masses, strict=True))
     alike = {}
     for tree in trees:
-        cell = leaves_of(tree), errors_of(tree, X, y)
+        cell = leaves_of(tree), counted.errors(tree)
         alike.setdefault(cell, []).append(tree)
     found = {}
     for cell, same in alike.items():
@@ -75,6 +75,20 @@ def test_no_neighbour_moves_a_probability_further_than_its_price(psi, penalty):
     if psi == 0 and penalty == 0:
         assert widest == pytest.approx(eta, rel=1e-6)
     assert widest > eta / 2 + ROUNDING  # half the oscillation is not enough: negative control
+
+
+@pytest.mark.parametrize("costs", [{0: 3}, {0: 1, 1: 2}])
+def test_costs_change_no_price(costs):
+    """Errors are shares of what the dearest cost: one row moves them by 1/n, and no further."""
+    trees, beta = whole_class(2, 3), 4.0
+    widest = 0.0
+    for tables in neighbours():
+        laws = [probabilities(trees, *parted(t), beta=beta, psi=0.0, costs=costs) for t in tables]
+        for other in laws:
+            found = log_ratio(laws[0], other).values()
+            assert max(found) - min(found) <= 2 * beta / 3 + ROUNDING
+            widest = max(widest, max(found) - min(found))
+    assert widest > beta / 3 + ROUNDING  # half the oscillation is not enough: negative control
 
 
 def test_a_cap_that_cuts_into_the_law_costs_nothing():
