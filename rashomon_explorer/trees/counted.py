@@ -292,7 +292,8 @@ def _costs(given: Mapping[Any, int] | None, classes: Sequence[Any]) -> list[int]
     if strange:
         raise DataError(f"costs name the label {strange[0]!r}, which is not in {list(classes)}")
     for label, cost in told.items():
-        if isinstance(cost, bool) or not isinstance(cost, Integral) or not 1 <= int(cost) <= _DEAREST:
+        whole = isinstance(cost, Integral) and not isinstance(cost, bool)
+        if not whole or not 1 <= int(cost) <= _DEAREST:
             raise DataError(
                 f"costs must be whole numbers from 1 to {_DEAREST:,}, got {cost!r} for {label!r}"
             )

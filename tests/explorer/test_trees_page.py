@@ -82,12 +82,12 @@ def test_kept_trees_are_shown_again_and_linear_models_come_back(page):
     assert "RashomonClassifier" in explorer.model_panel.lines()[1]
 
 
-def test_a_fitted_estimator_of_trees_opens(page):
+def test_a_fitted_estimator_of_trees_opens(tmp_path):
     data = load_dataset("lending")
     settings = {"schema": data.schema, "n_draws": 2, "max_leaves": 2, "psi": 0.1}
     frame = data.frame
     fitted = RashomonTreeClassifier(**settings).fit(frame, frame[data.schema.target.name])
-    explorer = Explorer(fitted, data=data)
+    explorer = Explorer(fitted, data=data, home=tmp_path)
     assert explorer.rashomon_set.n_draws == 2 and explorer.state.family == "trees"
     with pytest.raises(TypeError, match="this is a release"):
         Explorer(fitted.rashomon_set_.release())
