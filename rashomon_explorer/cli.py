@@ -94,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     export = ledger_commands.add_parser("export", help="print everything in it as JSON")
     export.add_argument("path", type=Path, help="the ledger's file")
     export.set_defaults(run=_with_ledger, act=_export_ledger)
+    doctor = commands.add_parser("doctor", help="say what a cluster's settings would break")
+    doctor.add_argument("--scheduler", help="address of a Dask scheduler, such as tls://host:8786")
+    doctor.set_defaults(run=_examine)
     return parser
 
 
@@ -190,6 +193,18 @@ def _list_datasets(options: argparse.Namespace) -> int:
 
     print(list_datasets().to_string(index=False, max_colwidth=60))
     return 0
+
+
+def _examine(options: argparse.Namespace) -> int:
+    from rashomon_explorer.blocks.doctor import cluster_findings
+    from rashomon_explorer.exceptions import ClusterError
+
+    try:
+        found = cluster_findings(options.scheduler)
+    except (ImportError, ClusterError) as error:
+        return _complain(str(error))
+    print(*(f"- {said}" for said in found), *([] if found else ["nothing was found"]), sep="\n")
+    return 1 if found else 0
 
 
 def _create_ledger(options: argparse.Namespace) -> int:
