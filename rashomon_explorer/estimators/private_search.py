@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from rashomon_explorer.arrays import on_host
 from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
 from rashomon_explorer.estimators.chosen_model import ChosenModel
 from rashomon_explorer.estimators.classes import (
@@ -222,7 +223,9 @@ class PrivateSearch(ChosenModel):
         def draw() -> dict[str, Any]:
             if charge is not None:
                 recognise(charge.path, table.values[0])
-            sides = Sides(X, y, table, validation_rows(planned.n, self.val_fraction), width)
+            sides = Sides(
+                on_host(X), on_host(y), table, validation_rows(planned.n, self.val_fraction), width
+            )
             return self._chosen(sides, candidates, planned, guarantee)
 
         fitted = draw() if charge is None else charge.run(draw)
