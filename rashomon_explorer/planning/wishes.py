@@ -19,9 +19,10 @@ _RIDGES = (1.0, 0.1, 0.01)
 _SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
 _MOST = 2.0**40
 _FINE = 1e-4
-_CENTRE = "More rows, a larger ε, more ridge or a smaller radius lower it."
-_NEARLY = "More rows, a larger ε or a smaller radius lower it."
-_PATH = "More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more lower it."
+_LOWER = "lower the excess loss that is promised"
+_CENTRE = f"More rows, a larger ε, more ridge or a smaller radius {_LOWER}."
+_NEARLY = f"More rows, a larger ε or a smaller radius {_LOWER}."
+_PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more {_LOWER}."
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
     figure = new_figure(_finding(planned), _told(planned))
     figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
+    alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
     for place, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
         own = count == planned.n_draws
@@ -94,7 +95,11 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
             hovertext=[_bought(planned, row) for row in curve.itertuples()],
             hovertemplate="%{hovertext}<br>click to plan it<extra></extra>",
         )
-        _label(figure, curve, count, last=place == len(counts) - 1)
+        last = place == len(counts) - 1
+        if alike and last:
+            _label(figure, curve, f"{counts[0]} to {plural(count, 'draw')} alike", last=True)
+        elif not alike:
+            _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
         y=[_promise(planned)],
@@ -117,7 +122,13 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
     return figure
 
 
-def _label(figure: go.Figure, curve: pd.DataFrame, count: int, *, last: bool) -> None:
+def _alike(curves: list[pd.DataFrame]) -> bool:
+    """Whether any number of draws is promised the same, so that names would hide each other."""
+    first, *others = (curve["promise"].to_numpy() for curve in curves)
+    return all(one.shape == first.shape and np.allclose(one, first, rtol=1e-3) for one in others)
+
+
+def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) -> None:
     """Write beside the middle of a curve of how many draws it is; a legend would take its room."""
     if curve.empty:
         return
@@ -127,7 +138,7 @@ def _label(figure: go.Figure, curve: pd.DataFrame, count: int, *, last: bool) ->
     figure.add_annotation(
         x=np.log10(middle["epsilon"]),
         y=np.log10(middle["promise"]) if log else middle["promise"],
-        text=plural(count, "draw") if last else str(count),
+        text=words,
         showarrow=False,
         xanchor="left" if last else "right",
         xshift=8 if last else -6,

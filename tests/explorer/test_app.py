@@ -126,6 +126,21 @@ def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
     asyncio.run(scenario())
 
 
+def test_a_figure_in_a_cell_of_its_own_is_drawn_when_it_is_seen(tmp_path, cancer):
+    async def scenario():
+        explorer = Explorer(data=cancer, home=tmp_path)
+        card = explorer.cards["budget"]
+        explorer.state.page = "data"
+        await explorer.settled()
+        card.view._receive(None, {"type": "shown"}, None)
+        await explorer.settled()
+        assert card.view.figure["data"]
+        card.widget.close()
+        explorer.widget.close()
+
+    asyncio.run(scenario())
+
+
 def test_two_explorers_in_one_notebook_do_not_meet(tmp_path, cancer):
     one = Explorer(data=cancer, home=tmp_path)
     two = Explorer(home=tmp_path)

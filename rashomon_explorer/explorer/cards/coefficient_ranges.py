@@ -18,6 +18,9 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots.tables import spread_table
 from rashomon_explorer.plots.text import plural
 
+_ROOMY = 9
+"""Rows whose names fit beside each other in half the height of a view."""
+
 
 class CoefficientRangesCard(StudyCard):
     """Exact range of every coefficient, with what the draws reach of it."""
@@ -99,6 +102,8 @@ class SetRangesCard(CoefficientRangesCard):
         drawn = f" · dark: reached by the {plural(inside, 'draw')} inside" if inside else ""
         words = f'<span style="font-size:11.5px">light: exact range{drawn} · × best</span>'
         figure.layout.title.text = f"{head}<br>{words}"
+        if len(figure.layout.yaxis.ticktext or ()) > _ROOMY:
+            figure.update_yaxes(tickfont={"size": 9})
         return figure.update_layout(showlegend=False)
 
     def recipe(self) -> Recipe | None:

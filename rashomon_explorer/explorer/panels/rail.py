@@ -116,5 +116,6 @@ def _plan_line(state: ExplorerState) -> str:
         return "nothing is charged, nothing may leave"
     way = (state.plan.sampler or state.sampler).replace("_", " ")
     if not has_hit_rate(state.plan):
-        return f"{escape(way)} · excess promised <b>{escape(at_most(state.plan.excess_bound))}</b>"
+        excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
+        return f"{escape(way)} · excess promised <b>{escape(excess)}</b>"
     return f"{escape(way)} · promised <b>{escape(promised_hits(state.plan))}</b> within ψ"

@@ -103,7 +103,9 @@ class SchemaPanel:
     def _fill_dictionary(self) -> None:
         self.dictionary = ipywidgets.Textarea(
             description="Data dictionary: paste a CSV with a line a column, TOML or JSON",
-            placeholder="name,kind,low,high,levels,role\\nage,numeric,18,110,,\\nhome,categorical,,,own|rent,",
+            placeholder=(
+                "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
+            ),
             rows=4,
         )
         self.dictionary_file = FilePicker("or its file", accept=".csv,.toml,.json")

@@ -97,7 +97,8 @@ class GoalPanel:
         self._code.refresh()
         plan, account = self.state.one_plan, self.state.account
         if not one or account is None or not isinstance(plan, ModelPlan):
-            told = plan if isinstance(plan, str) else "Choose a data set first."
+            nothing = "Choose a data set first." if self.state.data is None else ""
+            told = plan if isinstance(plan, str) else nothing
             self.words.value = f'<p class="rx-note">{escape(told)}</p>'
             self.make.disabled = True
             return
