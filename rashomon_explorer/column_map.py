@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
 
+_BLOCK = 4096
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
@@ -40,8 +42,13 @@ class ColumnMap:
 
     def rows(self, X: ArrayLike) -> FloatArray:
         """Rows (n, n_features) as models of the mapped columns look at them."""
-        shortened = clip_rows(np.asarray(X, dtype=float), self.row_norm)[0]
-        return clip_rows((shortened - self.centre) / self.spread, self.row_norm)[0]
+        given = np.asarray(X, dtype=float)
+        mapped = np.empty(given.shape)
+        for start in range(0, len(given), _BLOCK):  # a whole table would be copied several times
+            some = slice(start, start + _BLOCK)
+            shortened = clip_rows(given[some], self.row_norm)[0]
+            mapped[some] = clip_rows((shortened - self.centre) / self.spread, self.row_norm)[0]
+        return mapped
 
     def original(self, theta: FloatArray) -> FloatArray:
         """Give models (…, n_features + 1) of mapped columns in units of the columns.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import NUMPY, ArrayBackend, backend_for, is_foreign, on_host, to_host
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
@@ -26,6 +27,7 @@ from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
 
 _HELD = ("_rows", "_targets")
+_BLOCK = 4096
 
 
 class Problem(Shown):
@@ -58,6 +60,8 @@ class Problem(Shown):
     arrays : ArrayBackend, optional
         Library and device of the work on rows; by default what
         :func:`~rashomon_explorer.arrays.array_backend` chose, or that of ``X``.
+    scale : ColumnMap, optional
+        A public map of the columns that rows go through, and are shortened again after.
 
     Raises
     ------
@@ -94,6 +98,7 @@ class Problem(Shown):
         intercept: bool = True,
         domain: Domain | None = None,
         arrays: ArrayBackend | None = None,
+        scale: ColumnMap | None = None,
     ) -> None:
         self.arrays = backend_for(X) if arrays is None else arrays
         features, targets = numbers("X", on_host(X)), numbers("y", on_host(y))
@@ -101,9 +106,8 @@ class Problem(Shown):
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
         say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
-        rows, self.clipped_share = clip_rows(features, row_norm)
-        self._rows = add_intercept(rows) if intercept else rows
-        del rows, features  # or they stay beside what is made of them
+        self._rows, self.clipped_share = _seen(features, row_norm, intercept, scale)
+        del features  # or they stay beside what is made of them
         self._targets = targets
         self._objective = Objective(self._empirical(self._rows, targets), ridge)
 
@@ -340,6 +344,22 @@ class Problem(Shown):
                 f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"
             )
         return theta
+
+
+def _seen(
+    features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
+) -> tuple[FloatArray, float]:
+    """Rows as the loss sees them, and the share that was longer before any map."""
+    if not intercept and scale is None:
+        return clip_rows(features, row_norm)
+    n, d = features.shape
+    whole, longer = np.ones((n, d + intercept)), 0
+    for start in range(0, n, _BLOCK):  # a whole table would be copied several times
+        some = slice(start, start + _BLOCK)
+        block, share = clip_rows(features[some], row_norm)
+        whole[some, :d] = block if scale is None else scale.rows(block)
+        longer += round(share * len(block))
+    return whole, longer / n
 
 
 def add_intercept(rows: FloatArray) -> FloatArray:

@@ -12,7 +12,6 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks.steps import Longer, Mapped
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.block_table import BlockTable
@@ -170,13 +169,8 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         rows, scale = table.values[0], None
         if planned.columns is not None:
             scale = released_map(rows, planned.columns, rng)
-            rows = scale.rows(rows)
-        problem = Problem(rows, self._targets(table), **declared)
-        del rows  # the problem has its own
-        if scale is None:
-            return problem, None, problem.clipped_share
-        # Rows that were mapped are another question.
-        return problem, scale, clip_rows(table.values[0], self._row_norm)[1]
+        problem = Problem(rows, self._targets(table), **declared, scale=scale)
+        return problem, scale, problem.clipped_share
 
     def _problem_of_blocks(
         self, table: BlockTable, declared: dict[str, Any], planned: Plan, rng: np.random.Generator

@@ -16,6 +16,8 @@ from rashomon_explorer.validation import check_positive, check_share
 MOST_PULL = 0.5
 """Slope at which :func:`clipped` clips: of the logistic loss that at a score of 0."""
 
+_HESSIAN_ROWS = 4096
+
 
 class Pull(Protocol):
     """The function of score and target whose slope is clipped."""
@@ -284,7 +286,11 @@ class ClippedPullRisk:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,)."""
         curvature = self.pull.curvature(self.rows @ theta, self.targets) / self.n
-        return np.asarray((self.rows * curvature[:, None]).T @ self.rows)
+        total = np.zeros((self.p, self.p))
+        for start in range(0, self.n, _HESSIAN_ROWS):  # no second table is made
+            some = slice(start, start + _HESSIAN_ROWS)
+            total += (self.rows[some] * curvature[some, None]).T @ self.rows[some]
+        return total
 
     def curvature_bound(self) -> FloatArray:
         """Gram matrix times the largest curvature (p, p): at least every Hessian."""

@@ -31,6 +31,7 @@ _WORTH = 6.0
 _AROUND = ("ellipsoid", "ellipsoid_exact")
 _LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
 _WORTHS = dict.fromkeys(_LOOSE, 30.0)
+_WORTH_OF_SCORES = 24.0  # of tilted minimisers with several scores a row
 _LEAST_AROUND = 8.0  # smaller balls promise more of their own best models, which are worse
 _WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
 _BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
@@ -164,6 +165,8 @@ def worth_of(mechanism: str, loss: str | Loss) -> float:
     """
     if get_loss(loss).link == "identity":
         return _WORTH_OF_LENGTH
+    if mechanism == "objective_perturbation" and get_loss(loss).outputs > 1:
+        return _WORTH_OF_SCORES
     return _WORTHS.get(mechanism, _WORTH)
 
 

@@ -12,6 +12,7 @@ from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.samplers.collect import to_public_grid
 
+_BLOCK = 4096
 _LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is taken to be
 _LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more would be noise
 
@@ -65,9 +66,12 @@ def exact_moments(rows: FloatArray | RowBlocks, paid: ColumnsPlan) -> FloatArray
     if isinstance(rows, RowBlocks):
         (total,) = rows.reduce(_Moments(paid))
         return np.asarray(total / rows.n)
-    unit = clip_rows(np.asarray(rows, dtype=float), paid.row_norm)[0] / paid.row_norm
-    squares = np.einsum("nd,nd->d", unit, unit) / len(unit)
-    return np.stack([paid.weight * unit.mean(axis=0), squares])
+    sums = np.zeros((2, np.shape(rows)[1]))
+    for start in range(0, len(rows), _BLOCK):  # a whole table would be copied
+        block = np.asarray(rows[start : start + _BLOCK], dtype=float)
+        unit = clip_rows(block, paid.row_norm)[0] / paid.row_norm
+        sums += [unit.sum(axis=0), np.einsum("nd,nd->d", unit, unit)]
+    return sums * [[paid.weight], [1.0]] / len(rows)
 
 
 @dataclass(frozen=True)

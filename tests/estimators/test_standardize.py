@@ -40,7 +40,7 @@ def test_auto_pays_for_them_and_wins(table: Any) -> None:
     plain, fitted = _made(standardize=None).fit(X, y), _made().fit(X, y)
     assert plain.scale_ is None and plain.plan_.columns is None
     assert fitted.plan_.columns is not None and fitted.rashomon_set_.scale is fitted.scale_
-    assert fitted.score(X, y) > plain.score(X, y) + 0.05
+    assert fitted.score(X, y) > plain.score(X, y) + 0.02
     assert "private centres" in str(fitted.plan_)
 
 

@@ -5,9 +5,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.planning.columns import SHARE, ColumnsPlan
 from rashomon_explorer.privacy import compose, gdp, pure
 from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.columns import exact_moments, map_of, noisy_moments, released_map
 
@@ -119,3 +121,15 @@ def test_mapped_rows_are_mapped_one_by_one_and_never_longer_than_declared() -> N
     norms = np.linalg.norm(mapped, axis=1)
     assert norms.max() <= 1 + 1e-12 and (norms > 0.99).any()
     np.testing.assert_array_equal(mapped[7:8], scale.rows(rows[7:8]))
+
+
+def test_rows_are_mapped_block_by_block_as_one_by_one() -> None:
+    """Also where a table is longer than a block, and what was longer before is what is counted."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9_000, 3)) * 0.7
+    scale = ColumnMap(np.array([0.1, 0.0, -0.2]), np.array([0.5, 1.0, 2.0]), row_norm=1.0)
+    problem = Problem(X, np.sign(X[:, 0]), scale=scale)
+    singly = np.vstack([scale.rows(row[None]) for row in X[::450]])
+    np.testing.assert_allclose(problem.rows[::450, :-1], singly, atol=1e-15)
+    assert (problem.rows[:, -1] == 1).all()
+    assert problem.clipped_share == (np.linalg.norm(X, axis=1) > 1).mean()
