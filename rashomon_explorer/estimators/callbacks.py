@@ -40,7 +40,7 @@ class DrawReporter(Generic[Draws]):
         self._estimator = estimator
         self._root = context
         self._attributes = attributes
-        self._task = self._begin()
+        self._task: CallbackContext | None = self._begin()
         self.reported = 0
 
     def __call__(self, draws: Draws) -> bool:
@@ -51,8 +51,6 @@ class DrawReporter(Generic[Draws]):
             self.reported += 1
             if self._end(draws.first(self.reported)):
                 return True
-            if self.reported < len(draws.losses):
-                self._task = self._begin()
         return False
 
     def _begin(self) -> CallbackContext:
@@ -60,15 +58,22 @@ class DrawReporter(Generic[Draws]):
         task.call_on_fit_task_begin(estimator=self._estimator)
         return task
 
+    def _open(self) -> CallbackContext:
+        """Task of the draw that is to come: begun once the last one has ended."""
+        if self._task is None:
+            self._task = self._begin()
+        return self._task
+
     def _end(self, draws: Draws) -> bool:
+        task, self._task = self._open(), None
         return bool(
-            self._task.call_on_fit_task_end(
+            task.call_on_fit_task_end(
                 estimator=self._estimator,
                 reconstruction_attributes=lambda: self._attributes(draws),
             )
         )
 
     def _heartbeat(self) -> bool:
-        task = self._task.subcontext(task_name="proposals")
+        task = self._open().subcontext(task_name="proposals")
         task.call_on_fit_task_begin(estimator=self._estimator)
         return bool(task.call_on_fit_task_end(estimator=self._estimator))

@@ -156,6 +156,8 @@ class Tilted:
         """See :class:`Mechanism`."""
         if not math.isfinite(request.constants.M):
             return declined(self, "the loss has kinks, and the tilt no density there")
+        if request.ledger and request.delta > 0:
+            return declined(self, "a ledger with delta adds up zCDP, of which pure DP costs more")
         try:
             bought = self.plan(request)
         except ValueError:
