@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import NUMPY, ArrayBackend, backend_for, is_foreign, on_host, to_host
-from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
@@ -17,6 +16,7 @@ from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
 from rashomon_explorer.losses.placed import placed
 from rashomon_explorer.minimum import Minimum, Objective, minimise
 from rashomon_explorer.problem_input import (
+    as_seen,
     beyond,
     check_labels,
     check_rows,
@@ -27,7 +27,6 @@ from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
 
 _HELD = ("_rows", "_targets")
-_BLOCK = 4096
 
 
 class Problem(Shown):
@@ -106,7 +105,7 @@ class Problem(Shown):
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
         say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
-        self._rows, self.clipped_share = _seen(features, row_norm, intercept, scale)
+        self._rows, self.clipped_share = as_seen(features, row_norm, intercept, scale)
         del features  # or they stay beside what is made of them
         self._targets = targets
         self._objective = Objective(self._empirical(self._rows, targets), ridge)
@@ -171,12 +170,7 @@ class Problem(Shown):
 
     @property
     def L(self) -> float:
-        """Lipschitz constant of one row's loss on the domain, ridge included.
-
-        With B the bound of a whole row and s = radius·B the largest score: the gradient of a
-        loss of a score is f'(score)·z, so that logistic loss has B·σ(s), squared loss B·(Y + s);
-        the ridge adds ridge·radius. The other losses' constants are in their own files.
-        """
+        """Lipschitz constant of one row's loss on the domain, ridge·radius included."""
         return self.constants.L
 
     @property
@@ -344,22 +338,6 @@ class Problem(Shown):
                 f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"
             )
         return theta
-
-
-def _seen(
-    features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
-) -> tuple[FloatArray, float]:
-    """Rows as the loss sees them, and the share that was longer before any map."""
-    if not intercept and scale is None:
-        return clip_rows(features, row_norm)
-    n, d = features.shape
-    whole, longer = np.ones((n, d + intercept)), 0
-    for start in range(0, n, _BLOCK):  # a whole table would be copied several times
-        some = slice(start, start + _BLOCK)
-        block, share = clip_rows(features[some], row_norm)
-        whole[some, :d] = block if scale is None else scale.rows(block)
-        longer += round(share * len(block))
-    return whole, longer / n
 
 
 def add_intercept(rows: FloatArray) -> FloatArray:

@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.clipping import warn_if_clipped
+from rashomon_explorer.clipping import clip_rows, warn_if_clipped
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import Loss
+
+_BLOCK = 4096
 
 
 def numbers(name: str, values: ArrayLike) -> FloatArray:
@@ -65,3 +68,19 @@ def say_if_clipped(loss: Loss, share: float) -> None:
         "Map them there by their public range first, or declare another bound: "
         f"{type(loss).__name__}(target_bound=...).",
     )
+
+
+def as_seen(
+    features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
+) -> tuple[FloatArray, float]:
+    """Rows as the loss sees them, and the share that was longer before any map."""
+    if not intercept and scale is None:
+        return clip_rows(features, row_norm)
+    n, d = features.shape
+    whole, longer = np.ones((n, d + intercept)), 0
+    for start in range(0, n, _BLOCK):  # a whole table would be copied several times
+        some = slice(start, start + _BLOCK)
+        block, share = clip_rows(features[some], row_norm)
+        whole[some, :d] = block if scale is None else scale.rows(block)
+        longer += round(share * len(block))
+    return whole, longer / n
