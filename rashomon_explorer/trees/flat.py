@@ -125,16 +125,18 @@ def chosen_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
     >>> chosen_in_parts(*parts, np.random.default_rng(0)).tolist()
     [1, 0]
     """
-    part = np.repeat(np.arange(len(many)), many)
     starts = np.cumsum(many) - many
-    widest = int(many.max())
-    if widest * len(many) <= 4 * len(weights) + 10_000:
-        table = np.zeros((len(many), widest))
-        table[part, np.arange(len(weights)) - starts[part]] = weights
-        return chosen_in_rows(table, np.arange(len(many)), rng)
-    every = range(len(many))
-    rows = (weights[starts[k] : starts[k] + many[k]][None] for k in every)
-    return np.array([chosen_in_rows(row, np.zeros(1, dtype=int), rng)[0] for row in rows])
+    found = np.empty(len(many), dtype=np.int64)
+    lengths = np.ceil(np.log2(many))  # parts of about one length make a table without much air
+    for length in np.unique(lengths):
+        some = np.flatnonzero(lengths == length)
+        widths = many[some]
+        row = np.repeat(np.arange(len(some)), widths)
+        column = np.arange(len(row)) - np.repeat(np.cumsum(widths) - widths, widths)
+        table = np.zeros((len(some), int(widths.max())))
+        table[row, column] = weights[starts[some][row] + column]
+        found[some] = chosen_in_rows(table, np.arange(len(some)), rng)
+    return found
 
 
 def chosen_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
