@@ -98,7 +98,7 @@ class ExactAnswers:
         def find() -> pd.DataFrame:
             models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
             if models is not None and counted(models).nobody:
-                if self.why_not:
+                if self.why_not or getattr(models, "n_classes", 2) > 2:
                     raise DataError(f"{nobody(models)}, and nothing is proved of these models")
                 models = None  # what is proved needs no draw
             if models is None:
