@@ -151,3 +151,14 @@ def test_rows_in_blocks_give_the_same_model():
     parts = RashomonClassifier(**asked).fit(blocks)
     assert parts.plan_.sampler == "objective_perturbation"
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
+
+
+def test_rows_of_zeros_show_the_tilt_itself():
+    """θ = −b/m, and ‖b‖ is Gamma(p) times its scale."""
+    planned = plan_tilted(**{**ROWS, "radius": 50.0}, epsilon=1.0, most=math.inf)
+    problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=50.0, intercept=False)
+    batches = ObjectivePerturbationSampler(planned).batches(
+        GibbsTarget.of(problem, planned), np.random.default_rng(0)
+    )
+    lengths = [np.linalg.norm(next(batches).theta) * planned.tilt_ridge for _ in range(100)]
+    assert np.mean(lengths) == pytest.approx(4 * planned.tilt, rel=0.2)
