@@ -16,6 +16,7 @@ def test_five_thousand_dots_are_numbers_and_no_names():
 
 def test_a_brush_measures_nothing_again(loans, monkeypatch):
     measured = []
+    cards = [loans.cards[name] for name in ("importance", "profile", "gaps")]
 
     def counting(name, module):
         once = getattr(module, name)
@@ -29,7 +30,6 @@ def test_a_brush_measures_nothing_again(loans, monkeypatch):
     counting("importances", spread)
     counting("profiles", profile)
     counting("fairness_audit", groups)
-    cards = [loans.cards[name] for name in ("importance", "profile", "gaps")]
     for card in cards:
         card._found = Remembered()
     for chosen in ((), (1, 2), (3,), ()):
