@@ -67,7 +67,8 @@ def targets_for(kind: str, n: int) -> NDArray[np.int_]:
 def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: FloatArray) -> None:
     """Losses, minimum and hit rate of a set, from a problem posed anew."""
     models = model.rashomon_set_
-    problem = Problem(rows, y, loss=loss, radius=model.plan_.radius, row_norm=models.row_norm)
+    asked = {"radius": model.plan_.radius, "ridge": model.plan_.ridge}
+    problem = Problem(rows, y, loss=loss, row_norm=models.row_norm, **asked)
     losses = problem.value(models.coef.T)
     assert np.allclose(models.losses, losses, rtol=1e-4, atol=1e-4)
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-8)

@@ -85,7 +85,7 @@ def options_of(planned: Plan) -> tuple[Offer, ...]:
     >>> from rashomon_explorer.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> [offer.name for offer in options_of(bought) if offer.applies]
-    ['exact', 'unthresholded', 'regularised']
+    ['exact', 'unthresholded', 'objective_perturbation', 'regularised']
     """
     law = PublicLaw.of(planned)
     if law is None:
@@ -139,7 +139,7 @@ def pareto_table(
     >>> table[table.front & table.uniform & (table.n_draws == 1)][["epsilon", "hit_rate"]].round(3)
         epsilon  hit_rate
     0         1     0.870
-    12        4     0.967
+    16        4     0.967
     """
     from pandas import DataFrame
 

@@ -173,7 +173,7 @@ def options_table(planned: Plan) -> pd.DataFrame:
     >>> from rashomon_explorer.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> options_table(bought)["within ψ"].head(3).to_dict()
-    {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'regularised': 'none promised'}
+    {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'objective perturbation': '≥ 67%'}
     """
     rows = [
         {
