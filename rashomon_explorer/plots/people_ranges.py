@@ -66,7 +66,7 @@ def plot_people_ranges(
     >>> low, high = {"best": [0.4, 0.9], "drawn_low": [0.3, 0.8]}, {"drawn_high": [0.6, 0.95]}
     >>> ranges = {**low, **high, "drawn_flips": [0.2, 0.0]}
     >>> plot_people_ranges(pd.DataFrame(ranges)).layout.title.text.split("<br>")[0]
-    'Some draw flips the label of 50% of 2 people'
+    'Some draw flips the label of 50%'
     """
     if "best" not in table or table.empty:
         raise ValueError("table must be one of measures.ranges.people_ranges, of somebody")
@@ -108,10 +108,10 @@ def _finding(table: pd.DataFrame) -> str:
         return f"Half of the people have a range wider than {number(width)}"
     shown = percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
     if "flips" not in table:
-        return f"Some draw flips the label of {shown} of {len(table):,} people"
+        return f"Some draw flips the label of {shown}"
     proved = percent(float((table["flips"] == "yes").mean()))
     drawn = f", draws {shown}" if shown else ""
-    return f"Good models flip {proved} of {len(table):,} people{drawn}"
+    return f"Good models flip {proved}{drawn}"
 
 
 def _lines(
