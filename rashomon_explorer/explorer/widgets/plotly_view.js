@@ -101,13 +101,19 @@ function render({ model, el }) {
   const fits = () => getComputedStyle(frame).getPropertyValue("--rx-fits").trim() === "1";
 
   // As high as the view leaves room for where the page says so, else as high as the figure wants.
+  let own = 0;
+  function tall() {
+    if (!fits()) return own;
+    const room = Math.max(LEAST, frame.clientHeight);
+    return own <= ROWS - TITLE_LINES ? room : Math.max(own, room);
+  }
+
   function fitted(wanted, template) {
     [title.textContent, said.textContent] = headline(wanted.title);
     const margin = { ...wanted.margin };
     margin.t = Math.max(30, (margin.t ?? 84) - TITLE_LINES);
-    const own = (wanted.height ?? 360) - TITLE_LINES;
-    const room = Math.max(LEAST, frame.clientHeight);
-    const height = fits() && own <= ROWS - TITLE_LINES ? room : Math.max(own, fits() ? room : 0);
+    own = (wanted.height ?? 360) - TITLE_LINES;
+    const height = tall();
     const layout = { ...wanted, template, margin, height, width: gd.offsetWidth };
     delete layout.title;
     const legend = { ...template.layout?.legend, ...wanted.legend };
@@ -139,8 +145,7 @@ function render({ model, el }) {
     look();
     const drawn = gd._fullLayout;
     if (!gd.offsetWidth) return;
-    const other = fits() && drawn && drawn.height < ROWS && drawn.height !== frame.clientHeight;
-    if (stale || gd.offsetWidth !== drawn?.width || (other && frame.clientHeight > LEAST)) draw();
+    if (stale || gd.offsetWidth !== drawn?.width || (drawn && drawn.height !== tall())) draw();
   });
   const themed = new MutationObserver(draw);
 
