@@ -3,11 +3,13 @@
 PYTHON ?= python3
 PORT ?=
 TESTS ?=
+SHARE ?= 1/1
 LISTS ?=
-# Two workers take the tests by file; those that mostly wait for a browser, a server or an
-# installation run beside them, in a process that looks for no other tests.
-WORKERS ?= $(if $(TESTS),0,2)
-WAITING := tests/browser tests/test_cli.py tests/test_wheel.py
+# Three processes that each look for their own tests alone: those that mostly wait for a browser, a
+# server or an installation go first, beside them the rooms of the upper floors, and all others.
+WAITING := tests/browser tests/test_cli.py tests/test_team.py tests/test_wheel.py
+UPPER := $(patsubst %,tests/%,estimators explorer measures one_model plots release report) rashomon_explorer
+LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
@@ -18,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test waiting working laws bench rates mutants lint format clean chromium image
+.PHONY: help app test waiting upper lower laws bench rates mutants lint format clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -28,19 +30,24 @@ app: $(VENV)/.app  ## Start the dashboard on this machine and print its address 
 
 test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
 ifdef TESTS
-	@$(PYTEST) -n $(WORKERS) -m "not law" $(TESTS)
+	@$(PYTEST) -m "not law" $(TESTS)
 else
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going waiting working
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going waiting upper lower
 endif
 
-waiting: chromium $(VENV)/.test
+# Without what runs first, which "test" has seen to: make may forget a target whose prerequisite
+# ends while others are started, until one of those ends.
+waiting: $(VENV)/.test
 	@$(PYTEST) -m "not law" $(WAITING)
 
-working: $(VENV)/.test
-	@$(PYTEST) -n $(WORKERS) -m "not law" $(WAITING:%=--ignore=%)
+upper: $(VENV)/.test
+	@nice -n 5 env $(PYTEST) -m "not law" $(UPPER)
 
-laws: $(VENV)/.test  ## Run the slow statistical laws only
-	@$(PYTEST) -n $(WORKERS) -m law $(TESTS)
+lower: $(VENV)/.test
+	@nice -n 5 env $(PYTEST) -m "not law" $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
+
+laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
+	@$(PYTEST) -n $(LAW_WORKERS) -p tests.shares --share $(SHARE) -m law $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \

@@ -10,6 +10,7 @@ from benchmarks import (
     accelerator,
     accountant,
     exact,
+    hypergradients,
     langevin,
     measures,
     one_model,
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
+    parser.add_argument("--ways", nargs="*", default=(), help="some ways only (utility)")
     parser.add_argument(
         "--folder", default="", help="where CSV files are, by default RASHOMON_DATA (trees)"
     )
@@ -81,10 +83,12 @@ def main() -> None:
         found = rates.measure()
         rates.write(found)
         rates_pictures.write(found)
-        print(*rates.lines(found), sep="\n")
+        steps = hypergradients.measure()
+        hypergradients.write(steps)
+        print(*rates.lines(found), *hypergradients.lines(steps), sep="\n")
         return
     if options.what == "utility":
-        measured = utility.measure(options.splits, tuple(options.tables))
+        measured = utility.measure(options.splits, tuple(options.tables), tuple(options.ways))
         utility.write(measured)
         print(*utility.lines(measured), sep="\n")
     elif options.what == "tuning":

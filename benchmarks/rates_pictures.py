@@ -20,7 +20,7 @@ Line = tuple[str, Sequence[float], Sequence[float]]
 def write(measured: dict[str, Any], folder: Path = FOLDER) -> None:
     """Write a picture for each table, notion and axis."""
     folder.mkdir(parents=True, exist_ok=True)
-    for table in ("linear", "quadratic"):
+    for table in ("linear", "quadratic", "kinked"):
         for axis, file in _FILES.items():
             found = [
                 one

@@ -31,19 +31,24 @@ DELTAS = (0.0, 1e-6)
 PSI = 0.02
 _PEER = "diffprivlib"
 _WIDE = 16.0
-_PEER_SECONDS = 900
+_PEER_SECONDS = 3_600
 
 
 def measure(
-    splits: int = 20, names: tuple[str, ...] = (), ways: tuple[Way, ...] = WAYS
+    splits: int = 20, names: tuple[str, ...] = (), only: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Measure all tables, or those that are named; what is done is written on the way."""
+    """Measure all tables and ways, or those that are named; what is done is written on the way."""
     found = loaders()
+    ways = tuple(way for way in WAYS if way.name in (only or _names()))
     measured: dict[str, Any] = {"machine": machine(), "psi": PSI, "tables": _others(names)}
     for name in names or tuple(found):
         measured["tables"] += measure_table(found[name](), splits, ways)
         write(measured)
     return measured
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(way.name for way in WAYS)
 
 
 def _others(names: tuple[str, ...]) -> list[dict[str, Any]]:

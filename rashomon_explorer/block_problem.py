@@ -113,8 +113,8 @@ class BlockProblem(Problem):
 
 
 _NOT_WHOLE = (
-    "these rows come in blocks and are never held whole: what picks rows, batches and exact ranges "
-    "of people among it, needs an array"
+    "these rows come in blocks and are never held whole: what picks rows, such as batches, needs "
+    "an array"
 )
 
 

@@ -12,6 +12,7 @@ from rashomon_explorer.arrays import NUMPY, ArrayBackend, backend_for, is_foreig
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball, Domain
+from rashomon_explorer.held_rows import ALL, HeldRows, Some
 from rashomon_explorer.losses import EmpiricalLoss, Loss, get_loss
 from rashomon_explorer.losses.placed import placed
 from rashomon_explorer.minimum import Minimum, Objective, minimise
@@ -25,8 +26,6 @@ from rashomon_explorer.problem_input import (
 )
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.shown import Fact, Shown
-
-_HELD = ("_rows", "_targets")
 
 
 class Problem(Shown):
@@ -84,6 +83,7 @@ class Problem(Shown):
     """
 
     arrays: ArrayBackend = NUMPY
+    _held: HeldRows | None = None  # rows in blocks are not held
 
     def __init__(
         self,
@@ -105,10 +105,11 @@ class Problem(Shown):
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
         say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
-        self._rows, self.clipped_share = as_seen(features, row_norm, intercept, scale)
+        rows, self.clipped_share = as_seen(features, row_norm, intercept, scale)
+        owned = rows is not features and self.arrays.on_host
         del features  # or they stay beside what is made of them
-        self._targets = targets
-        self._objective = Objective(self._empirical(self._rows, targets), ridge)
+        self._held = HeldRows.of(rows, targets, self.loss, owned=owned)
+        self._objective = Objective(self._empirical(ALL), ridge)
 
     def _declare(
         self,
@@ -147,8 +148,7 @@ class Problem(Shown):
         """Take another problem's clipped rows and loss: how a subclass begins."""
         self.loss, self.row_norm, self.intercept = problem.loss, problem.row_norm, problem.intercept
         self.domain, self.ridge, self.constants = domain, ridge, constants
-        whole = {name: kept for name, kept in vars(problem).items() if name in _HELD}
-        vars(self).update(whole)  # rows in blocks are not held
+        self._held = problem._held
         self.arrays = problem.arrays
         self.clipped_share = problem.clipped_share
         self._objective = Objective(problem._objective.loss, ridge)
@@ -203,12 +203,12 @@ class Problem(Shown):
     @property
     def rows(self) -> FloatArray:
         """Clipped rows (n, p), or (n, p/outputs), the constant included (curator)."""
-        return self._rows
+        return self._whole.rows()
 
     @property
     def targets(self) -> FloatArray:
         """Targets (n,) as given (curator)."""
-        return self._targets
+        return self._whole.targets
 
     @cached_property
     def minimum(self) -> Minimum:
@@ -283,10 +283,7 @@ class Problem(Shown):
             Each row is in exactly one.
         """
         parts = np.array_split(rng.permutation(self.n), n_batches)
-        return [
-            Objective(self._empirical(self._rows[part], self._targets[part]), self.ridge)
-            for part in parts
-        ]
+        return [Objective(self._empirical(part), self.ridge) for part in parts]
 
     def sampled(self, most: int) -> EmpiricalLoss:
         """Mean loss of some of the rows, picked without a look at any (curator).
@@ -302,7 +299,7 @@ class Problem(Shown):
             Of the rows of one batch of ⌈n/most⌉.
         """
         part = np.array_split(generator(0).permutation(self.n), math.ceil(self.n / most))[0]
-        return self.loss.empirical(self._rows[part], self._targets[part])
+        return self._whole.empirical(self.loss, part)
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets.
@@ -311,7 +308,7 @@ class Problem(Shown):
         ----------
         loss : Loss
         """
-        return loss.empirical(self._rows, self._targets)
+        return self._whole.empirical(loss)
 
     def _title(self) -> str:
         return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"
@@ -325,10 +322,16 @@ class Problem(Shown):
             ("osc", f"{self.osc:.4g}"),
         ]
 
-    def _empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
+    def _empirical(self, some: Some) -> EmpiricalLoss:
         if self.arrays.on_host:
-            return self.loss.empirical(rows, targets)
-        return placed(self.loss, rows, targets, self.arrays)
+            return self._whole.empirical(self.loss, some)
+        held = self._whole
+        return placed(self.loss, held.rows(some), held.targets[some], self.arrays)
+
+    @property
+    def _whole(self) -> HeldRows:
+        assert self._held is not None  # of a problem in blocks nothing asks for them
+        return self._held
 
     def _checked(self, theta: FloatArray) -> FloatArray:
         if self.arrays.on_host or not is_foreign(theta):

@@ -11,7 +11,7 @@ from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.losses import Loss
 
-_BLOCK = 4096
+_BLOCK = 1024
 
 
 def numbers(name: str, values: ArrayLike) -> FloatArray:

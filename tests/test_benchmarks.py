@@ -104,6 +104,7 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     assert "xla_ratio" in printed
 
 
+@pytest.mark.law
 def test_a_query_does_not_grow_with_the_charges(tmp_path):
     """Ratios alone, of the least of many runs: this machine's speed is nobody's promise."""
     few, many = (accountant.filled(tmp_path / str(n), n) for n in (100, 10_000))
@@ -237,6 +238,7 @@ def small_table(classes=2):
 
 
 @pytest.mark.parametrize("classes", [0, 2])
+@pytest.mark.law
 def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
     monkeypatch.setattr(utility, "BUDGETS", (4.0,))
     monkeypatch.setattr(utility, "PYTHON", tmp_path / "none")
@@ -255,7 +257,9 @@ def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
 
 
 def test_utility_is_asked_for_by_name(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(utility, "measure", lambda splits, names: {"tables": [], "asked": names})
+    monkeypatch.setattr(
+        utility, "measure", lambda splits, names, only: {"tables": [], "asked": names}
+    )
     monkeypatch.setattr(utility.write, "__defaults__", (tmp_path / "utility.json",))
     monkeypatch.setattr("sys.argv", ["benchmarks", "utility", "--tables", "wine"])
     bench.main()

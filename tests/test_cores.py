@@ -63,7 +63,7 @@ def test_an_error_lifts_the_limit() -> None:
     assert _threads() == {2}
 
 
-@pytest.mark.parametrize("sampler", ["exact", "hit_and_run"])
+@pytest.mark.parametrize("sampler", ["exact", pytest.param("hit_and_run", marks=pytest.mark.law)])
 def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
     sampler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

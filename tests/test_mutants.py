@@ -9,12 +9,16 @@ from mutants.__main__ import main
 from mutants.mutation import ROOT, StaleMutationError, load
 from mutants.runner import Result, _Place, run
 from mutants.table import table, write
+from tests.each import each
 
 MUTATIONS = load()
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: f"{one.file}: {one.claim}")
-def test_every_mutation_still_applies_exactly_once(mutation):
+def test_every_mutation_still_applies_exactly_once():
+    each(MUTATIONS, _check_mutation, name=lambda one: f"{one.file}: {one.claim}")
+
+
+def _check_mutation(mutation):
     ast.parse(mutation.applied())
     assert mutation.claim and mutation.tests
     for test in mutation.tests:
@@ -50,6 +54,7 @@ claim = "prices are rounded up"
 """
 
 
+@pytest.mark.law
 def test_a_list_of_ones_own_runs_on_a_copy(tmp_path, capsys):
     """One that is caught and one that is not, and the tree stays as it was."""
     source = ROOT / "rashomon_explorer/rounding.py"

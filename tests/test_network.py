@@ -151,6 +151,7 @@ def test_half_the_sensitivity_would_be_caught():
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(5_000, 1.7), pytest.param(20_000, 0.4, marks=pytest.mark.law)]
 )
+@pytest.mark.law
 def test_a_private_path_learns_exclusive_or(n, epsilon):
     """No line does better than chance; privacy needs no convexity, and learning survives it."""
     rng = np.random.default_rng(0)

@@ -68,15 +68,15 @@ def test_conda_uses_one_channel_and_the_project_s_name() -> None:
     assert text.split("channels:\n")[1].split("dependencies:")[0] == "  - conda-forge\n"
 
 
-@pytest.mark.parametrize("requirement", [*RUNTIME, *TEST], ids=lambda r: r.name)
-def test_every_direct_dependency_is_pinned_within_its_bounds(requirement: Requirement) -> None:
-    pin = _pins()[canonicalize_name(requirement.name)]
-    assert pin in requirement.specifier
+def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
+    pins = _pins()
+    for one in [*RUNTIME, *TEST]:
+        assert pins[canonicalize_name(one.name)] in one.specifier, one.name
 
 
-@pytest.mark.parametrize("requirement", RUNTIME, ids=lambda r: r.name)
-def test_every_runtime_dependency_has_a_lower_bound(requirement: Requirement) -> None:
-    assert any(bound.operator == ">=" for bound in requirement.specifier)
+def test_every_runtime_dependency_has_a_lower_bound() -> None:
+    for one in RUNTIME:
+        assert any(bound.operator == ">=" for bound in one.specifier), one.name
 
 
 def test_constraints_are_names_and_versions_only() -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from rashomon_explorer.blocks.source import Piece
+import numpy as np
+
+from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.exceptions import DataError
 
 
@@ -17,7 +19,7 @@ class DaskRows:
     Parameters
     ----------
     X : dask.array.Array of shape (n, d) or dask.dataframe.DataFrame
-    y : dask.array.Array or dask.dataframe.Series of shape (n,)
+    y : dask.array.Array or dask.dataframe.Series of shape (n,), or None
         In the same partitions.
     lengths : tuple of int
         Rows of each partition.
@@ -39,7 +41,7 @@ class DaskRows:
             If one is no Dask collection, or is held by a cluster: such rows are not computed anew
             where a worker is lost.
         """
-        for name, data in (("X", X), ("y", y)):
+        for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
             if _held(data):
@@ -48,7 +50,8 @@ class DaskRows:
                     "when they are lost: give the collection as it was before persist(), or write "
                     "it to Parquet"
                 )
-        lengths, targets = _lengths(X), _lengths(y)
+        lengths = _lengths(X)
+        targets = lengths if y is None else _lengths(y)
         if lengths != targets:
             raise DataError(
                 f"X and y must be in the same partitions, got {_told(lengths)} and "
@@ -74,6 +77,11 @@ class DaskRows:
         """Partitions are computed in every pass."""
         return True
 
+    @property
+    def labelled(self) -> bool:
+        """Whether there are targets."""
+        return self.y is not None
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high, a partition at a time."""
         import dask
@@ -87,9 +95,9 @@ class DaskRows:
                 continue
             part = slice(max(low - at, 0), min(high - at, self.lengths[place]))
             # On a worker as here: a task that asked the cluster for more would wait for itself.
-            X, y = dask.compute(
-                _partition(self.X, place), _partition(self.y, place), scheduler="synchronous"
-            )
+            asked = [_partition(data, place) for data in (self.X, self.y) if data is not None]
+            X, *rest = dask.compute(*asked, scheduler="synchronous")
+            y = rest[0] if rest else np.zeros(len(X))
             if len(X) != self.lengths[place] or len(y) != len(X):
                 raise DataError(
                     f"partition {place} has {len(X)} rows, and had {self.lengths[place]} before"
@@ -102,6 +110,12 @@ class DaskRows:
         found = bisect_right(ends, row)
         inside = row - (ends[found] - self.lengths[found])
         return f"partition {found}, row {inside} of it (row {row} of all)"
+
+    def only(self, column: str) -> "DaskRows":
+        """Return a DataFrame's column by itself."""
+        if self.names is None:
+            raise DataError(f"an array has no column {column!r}: give the column itself")
+        return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
 
 
 def is_dask(data: Any) -> bool:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.memory import memory_limit
 from rashomon_explorer.blocks.row_blocks import RowBlocks
-from rashomon_explorer.blocks.source import Piece
+from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is
 from rashomon_explorer.blocks.workers import Threads
 
 KEPT_BYTES = 2**29
@@ -44,6 +45,11 @@ class KeptRows:
         """What is read again, the table checks itself."""
         return False
 
+    @property
+    def labelled(self) -> bool:
+        """As the table's source."""
+        return self.table.source.labelled
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Whole blocks."""
         size = self.table.rows
@@ -56,16 +62,16 @@ class KeptRows:
         """Where a row is in the table's own source."""
         return self.table.source.place(row)
 
+    def only(self, column: str) -> RowSource:
+        """As of the table's own source."""
+        return self.table.source.only(column)
 
-def as_it_is(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rows and targets."""
-    return rows, targets
 
-
-def kept(table: RowBlocks, most: int = KEPT_BYTES) -> RowBlocks:
+def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
     """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold.
 
-    Only where threads of this process do the work: other processes read for themselves.
+    By default :data:`KEPT_BYTES`, or an eighth of what this process is limited to. Only where
+    threads of this process do the work: other processes read for themselves.
 
     Examples
     --------
@@ -78,7 +84,7 @@ def kept(table: RowBlocks, most: int = KEPT_BYTES) -> RowBlocks:
     if not isinstance(table.workers, Threads):
         return table
     first: list[tuple[FloatArray, FloatArray]] = []
-    columns, room = 0, most
+    columns, room = 0, min(KEPT_BYTES, memory_limit() / 8) if most is None else most
     for rows, targets in table.blocks():
         columns, room = rows.shape[1], room - rows.nbytes - targets.nbytes
         if room < 0:

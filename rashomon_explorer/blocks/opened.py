@@ -20,6 +20,7 @@ def row_blocks(
     *,
     target: str | None = None,
     columns: Sequence[str] | None = None,
+    labelled: bool = True,
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> RowBlocks:
@@ -35,6 +36,8 @@ def row_blocks(
         Column of the targets in Parquet files, or in a DataFrame without y.
     columns : sequence of str, optional
         Features; by default every column but the target.
+    labelled : bool, default=True
+        False for rows without targets, to predict them and to measure models on them.
     n_jobs : int, optional
         Work on blocks through joblib, and so wherever ``joblib.parallel_config`` says; by default
         on threads of this process.
@@ -60,14 +63,20 @@ def row_blocks(
     >>> table.source.shape, table.n_blocks
     ((3, 3), 1)
     """
+    given = (y is not None) + (target is not None)
+    if labelled and given != 1:
+        raise TypeError(
+            "targets must be given once: as y, or by the name of their column, target=. Rows "
+            "without any are row_blocks(X, labelled=False)"
+        )
+    if not labelled and given:
+        raise TypeError("labelled=False is for rows without targets, and some were given")
     return RowBlocks(_source(X, y, target, columns), workers=workers_of(n_jobs, executor))
 
 
 def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> RowSource:
-    if (y is None) == (target is None):
-        raise TypeError("targets must be given once: as y, or by the name of their column, target=")
     if isinstance(X, str | os.PathLike):
-        if target is None:
+        if y is not None:
             raise TypeError("a Parquet file holds its targets: say target= their column")
         return ParquetRows.of(Path(X), target, columns)
     if target is not None:
@@ -82,4 +91,37 @@ def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -
 
 
 def _flat(y: Any) -> Any:
-    return y if hasattr(y, "shape") else np.asarray(y)
+    return y if y is None or hasattr(y, "shape") else np.asarray(y)
+
+
+def is_in_blocks(X: Any) -> bool:
+    """Whether rows come in blocks: as such, or as a Dask collection.
+
+    >>> is_in_blocks(np.eye(2))
+    False
+    """
+    return isinstance(X, RowBlocks) or is_dask(X)
+
+
+def as_blocks(X: Any) -> RowBlocks:
+    """Rows in blocks as they are; a Dask collection as rows without targets.
+
+    >>> as_blocks(row_blocks(np.eye(2), labelled=False)).n
+    2
+    """
+    return X if isinstance(X, RowBlocks) else row_blocks(X, labelled=False)
+
+
+def blocks_with(X: Any, y: Any) -> RowBlocks:
+    """Rows in blocks with their own targets, or a Dask collection with another's.
+
+    Rows in blocks that are given targets again are refused.
+
+    >>> blocks_with(row_blocks(np.eye(2), np.ones(2)), None).n
+    2
+    """
+    if not isinstance(X, RowBlocks):
+        return row_blocks(X, y)
+    if y is not None:
+        raise TypeError("rows in blocks have their targets with them: leave y out")
+    return X

@@ -3,14 +3,14 @@
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.blocks.source import Piece
+from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.exceptions import DataError
 
 _ROWS_AT_ONCE = 2**16
@@ -45,27 +45,31 @@ class ParquetRows:
     groups : tuple of RowGroup
     columns : tuple of str
         Features, in this order.
-    target : str
+    target : str or None
+        None for rows without targets.
     tabular : bool
         Whether pieces are DataFrames, for a schema to read, or arrays of numbers.
     """
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
-    target: str
+    target: str | None
     tabular: bool
 
     @classmethod
     def of(
-        cls, path: str | os.PathLike[str], target: str, columns: Sequence[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        target: str | None,
+        columns: Sequence[str] | None = None,
     ) -> "ParquetRows":
         """Look at the footers of a file or folder.
 
         Parameters
         ----------
         path : str or path
-        target : str
-            Name of the column with the targets.
+        target : str or None
+            Name of the column with the targets, if rows are to have any.
         columns : sequence of str, optional
             Features; by default all other columns.
 
@@ -88,7 +92,7 @@ class ParquetRows:
             ]
         assert first is not None
         wanted = tuple(name for name in first if name != target) if columns is None else columns
-        for name in (target, *wanted):
+        for name in wanted if target is None else (target, *wanted):
             if name not in first:
                 raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
         filled = tuple(group for group in read if group.rows)
@@ -111,6 +115,11 @@ class ParquetRows:
         """Files are read in every pass."""
         return True
 
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds the targets."""
+        return self.target is not None
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
         from pyarrow.parquet import ParquetFile
@@ -125,7 +134,7 @@ class ParquetRows:
                 batches = file.iter_batches(
                     _ROWS_AT_ONCE,
                     row_groups=[group.number],
-                    columns=[*self.columns, self.target],
+                    columns=list(self._read),
                     use_threads=False,
                 )
                 for batch in batches:
@@ -143,8 +152,21 @@ class ParquetRows:
         inside = row - (ends[found] - group.rows)
         return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
 
+    def only(self, column: str) -> "ParquetRows":
+        """Return the same rows with one column of the files, whether a feature or not."""
+        _, kinds = _footer(Path(self.groups[0].path))
+        wanted = (check_column(column, list(kinds)),)
+        return replace(self, columns=wanted, target=None, tabular=True)
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        return self.columns if self.target is None else (*self.columns, self.target)
+
     def _piece(self, batch: Any) -> Piece:
-        targets = batch.column(self.target).to_pandas().to_numpy()
+        if self.target is None:
+            targets = np.zeros(len(batch))
+        else:
+            targets = batch.column(self.target).to_pandas().to_numpy()
         if self.tabular:
             return batch.select(list(self.columns)).to_pandas(), targets
         rows = np.empty((len(batch), len(self.columns)))

@@ -5,14 +5,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.beside import Beside
+from rashomon_explorer.blocks.picked import Picked
 from rashomon_explorer.blocks.seen import Seen, look
-from rashomon_explorer.blocks.source import Piece, RowSource, numbers
+from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is, named, numbers
 from rashomon_explorer.blocks.tree import Merge, Node, Tree, added, branches
 from rashomon_explorer.blocks.workers import Span, Threads, Workers
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.exceptions import DataError, RowsChangedError
+from rashomon_explorer.validation import check_count
 
 BLOCK_ROWS = 2**14
 """Rows of every block but the last, whatever pieces the source has: a few megabytes."""
@@ -89,6 +93,81 @@ class RowBlocks:
             Picklable, for other processes.
         """
         return replace(self, steps=(*self.steps, *steps), seen=None)
+
+    def through(self, encoder: Any) -> "RowBlocks":
+        """Return the table as a fitted encoder makes it, such as ``clf.encoder_``.
+
+        Parameters
+        ----------
+        encoder : TableEncoder, or another fitted transformer of scikit-learn
+            It must map each row by itself.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.blocks import row_blocks
+        >>> from sklearn.preprocessing import FunctionTransformer
+        >>> table = row_blocks(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
+        >>> next(table.blocks())[0].tolist()
+        [[-1.0, -0.0], [-0.0, -1.0]]
+        """
+        # Here and not at the top: a schema's encoder is one of scikit-learn's, slow to import.
+        from rashomon_explorer.blocks.steps import step_of
+
+        return self.then(step_of(encoder, self.source.names))
+
+    def beside(self, **columns: ArrayLike) -> "RowBlocks":
+        """Return the table with other columns in the place of its targets.
+
+        Parameters
+        ----------
+        **columns : array-like of shape (n,) or (n, k)
+            Of numbers. A block's targets are then an array of shape (m,) with a field each.
+
+        Raises
+        ------
+        ValueError
+            If a column has not an entry a row.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.blocks import row_blocks
+        >>> table = row_blocks(np.eye(2), np.zeros(2)).beside(group=[0, 1])
+        >>> next(table.blocks())[1]["group"].tolist()
+        [0, 1]
+        """
+        return replace(self, source=Beside.of(self.source, columns), seen=None)
+
+    def sample(self, most: int, seed: int = 0) -> "RowBlocks":
+        """Return some of the rows, picked by their places alone: each is as likely as another.
+
+        Parameters
+        ----------
+        most : int
+            How many, or all if there are fewer.
+        seed : int, default=0
+            The same seed picks the same rows of a table of this size.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.blocks import row_blocks
+        >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).held()
+        >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
+        (True, 3)
+        """
+        check_count(most=most)
+        return replace(self, source=Picked.of(self.source, most, seed), seen=None)
+
+    def held(self) -> Piece:
+        """Rows and targets as they are in the source, held whole: for tables that fit.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (n, d), ndarray of shape (n,)
+            A DataFrame where columns have names.
+        """
+        parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
+        rows, targets = _glued(list(parts))
+        return named(rows, self.source.names), targets
 
     def blocks(
         self, first: int = 0, last: int | None = None
@@ -244,6 +323,10 @@ def _joined_rows(rows: tuple[Any, ...]) -> Any:
 
         return pd.concat(rows, ignore_index=True)
     return np.concatenate(rows)
+
+
+def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
+    return ((rows, targets),)
 
 
 def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -7,10 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.memory import let_go
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]
 """Consecutive rows, an array or a DataFrame, and their targets."""
+
+_MAPPED_ROWS = 2**16  # of a mapped file that are looked at before they are let go
 
 
 class RowSource(Protocol):
@@ -35,12 +38,21 @@ class RowSource(Protocol):
         """Whether somebody else may change what is read while a fit is under way."""
         ...
 
+    @property
+    def labelled(self) -> bool:
+        """Whether the targets are the rows' own; otherwise they are zeros."""
+        ...
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high, in order, in pieces of whatever size is cheap to read."""
         ...
 
     def place(self, row: int) -> str:
         """Where a row is, for an error: a file and row group, or its number."""
+        ...
+
+    def only(self, column: str) -> "RowSource":
+        """Return the same rows with one column, as a DataFrame's, and no targets."""
         ...
 
 
@@ -51,7 +63,7 @@ class ArrayRows:
     Parameters
     ----------
     X : ndarray of shape (n, d) or DataFrame
-    y : ndarray or Series of shape (n,)
+    y : ndarray or Series of shape (n,), optional
 
     Raises
     ------
@@ -66,13 +78,13 @@ class ArrayRows:
     """
 
     X: Any
-    y: Any
+    y: Any = None
 
     def __post_init__(self) -> None:
         """Refuse tables whose shapes do not agree; values are not looked at."""
         if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
             raise DataError(f"X must be a table with rows and columns, got {type(self.X).__name__}")
-        if getattr(self.y, "shape", None) != (self.X.shape[0],):
+        if self.labelled and getattr(self.y, "shape", None) != (self.X.shape[0],):
             raise DataError(
                 f"y must hold one target a row, got shape {getattr(self.y, 'shape', None)} for "
                 f"{self.X.shape[0]} rows"
@@ -94,13 +106,43 @@ class ArrayRows:
         """Whether the rows are mapped from a file."""
         return isinstance(self.X, np.memmap) or isinstance(self.y, np.memmap)
 
+    @property
+    def labelled(self) -> bool:
+        """Whether there are targets."""
+        return self.y is not None
+
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """One piece: nothing is copied yet."""
-        yield _part(self.X, low, high), _part(self.y, low, high)
+        """One piece, of which nothing is copied yet; of a mapped file some, let go when read."""
+        step = _MAPPED_ROWS if self.reread else max(1, high - low)
+        for start in range(low, high, step):
+            stop = min(start + step, high)
+            targets = _part(self.y, start, stop) if self.labelled else np.zeros(stop - start)
+            yield _part(self.X, start, stop), targets
+            for values in (self.X, self.y):
+                let_go(values, start, stop)
 
     def place(self, row: int) -> str:
         """Say the number of the row."""
         return f"row {row}"
+
+    def only(self, column: str) -> "ArrayRows":
+        """Return a DataFrame's column by itself."""
+        if self.names is None:
+            raise DataError(f"an array has no column {column!r}: give the column itself")
+        return ArrayRows(self.X[[check_column(column, self.names)]])
+
+
+def check_column(column: str, names: Sequence[str]) -> str:
+    """Refuse a column that is not there.
+
+    Examples
+    --------
+    >>> check_column("age", ["age", "sex"])
+    'age'
+    """
+    if column not in names:
+        raise DataError(f"there is no column {column!r}: there are {list(names)}")
+    return column
 
 
 def numbers(values: Any) -> FloatArray:
@@ -126,3 +168,23 @@ def numbers(values: Any) -> FloatArray:
 
 def _part(values: Any, low: int, high: int) -> Any:
     return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
+
+
+def named(rows: Any, names: Sequence[str] | None) -> Any:
+    """Rows with their names, where they have any.
+
+    Examples
+    --------
+    >>> named(np.eye(1), ["age"]).columns.tolist()
+    ['age']
+    """
+    if names is None or hasattr(rows, "iloc"):
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def as_it_is(rows: Any, targets: Any) -> tuple[Any, Any]:
+    """Return the rows and targets."""
+    return rows, targets

@@ -1,12 +1,13 @@
 """What is done to a block's rows before they are added up, each row by itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.source import numbers
+from rashomon_explorer.blocks.source import named, numbers
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.exceptions import DataError
@@ -44,6 +45,39 @@ class Encoded:
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return encoded rows (m, d), and the targets as they are."""
         return np.ascontiguousarray(encoded_quietly(self.schema, rows, self.row_norm)), targets
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """Rows as a fitted transformer of scikit-learn makes them.
+
+    Parameters
+    ----------
+    transformer : object
+    names : sequence of str, optional
+        Of the columns, for a transformer that was fitted to a DataFrame.
+    """
+
+    transformer: Any
+    names: tuple[str, ...] | None = None
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
+        """Return transformed rows (m, d), and the targets as they are."""
+        return numbers(self.transformer.transform(named(rows, self.names))), targets
+
+
+def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
+    """Find what a fitted encoder does to a block; a schema's says nothing of clipped cells there.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> step_of(FunctionTransformer(), None).names is None
+    True
+    """
+    if getattr(encoder, "schema", None) is not None:
+        return Encoded(encoder.schema_, float(encoder.row_norm))
+    return Transformed(encoder, None if names is None else tuple(names))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
 from rashomon_explorer.blocks.parquet import ParquetRows
@@ -214,8 +215,17 @@ class OnDask:
         if isinstance(source, ParquetRows):  # a list of files: workers read for themselves
             return source
         if self._sent is None or self._sent[0] is not source:
-            self._sent = source, self.client.scatter(source, broadcast=True, hash=False)
+            self._sent = source, self._scattered(source)
         return self._sent[1]
+
+    def _scattered(self, source: RowSource) -> Any:
+        """Rows on all workers; a scheduler that loses one meanwhile says so in a KeyError."""
+        try:
+            return self.client.scatter(source, broadcast=True, hash=False)
+        except (TypeError, PickleError):  # these rows cannot be sent, to whomever
+            raise
+        except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
+            raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
     def __reduce__(self) -> Any:
         """Leave the cluster behind: workers of a copy are threads."""

@@ -17,6 +17,7 @@ from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
 from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import (
@@ -54,6 +55,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         """
         return self._predictions(self._scores(X))
 
+    @over_blocks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
         """How far the drawn models disagree about each row.
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import NUMPY
 from rashomon_explorer.blocks import RowBlocks, Step
-from rashomon_explorer.blocks.dask_rows import is_dask
 from rashomon_explorer.blocks.steps import AsNumbers, Encoded
 from rashomon_explorer.estimators.classes import class_codes
 from rashomon_explorer.leak_memory import recall
@@ -50,6 +49,8 @@ class BlockTable:
     arrays = NUMPY  # blocks are worked on by the host's cores
 
     def __init__(self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float) -> None:
+        if not blocks.source.labelled:
+            raise TypeError("these rows have no targets to fit: give row_blocks y, or target=")
         self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
         n, self.n_columns = blocks.source.shape
         self.may_be_long = schema is None
@@ -124,15 +125,6 @@ class BlockTable:
         import pandas as pd
 
         return pd.DataFrame(columns=list(self.names))
-
-
-def is_in_blocks(X: Any) -> bool:
-    """Whether rows come in blocks: as such, or as a Dask collection.
-
-    >>> is_in_blocks(np.eye(2))
-    False
-    """
-    return isinstance(X, RowBlocks) or is_dask(X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,7 +86,13 @@ def at_price(
         for one, setting in zip(candidates, settings, strict=True):
             one.set_params(epsilon=epsilon, delta=delta)
             plan = one.plan(*shape)
-            planned.append(Candidate(setting, plan, _stated(one, plan)))
+            made = Candidate(setting, plan, _stated(one, plan))
+            if not made.guarantee.holds:
+                raise ValueError(
+                    f"{made.in_words} has no guarantee, and so no price that a search could pay: "
+                    f"{made.guarantee.theorem}"
+                )
+            planned.append(made)
     return tuple(planned)
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from rashomon_explorer.estimators.beforehand import ALWAYS_CAME, tried_on_simulated_rows
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.one_model import METHODS, ModelOffer, ModelPlan
@@ -53,8 +55,12 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     >>> print(planned_model(method="gibbs", **rows, **budget).why)
     it was asked for
     """
-    given = 1.0 if isinstance(radius, str) else radius
-    request = Request(**asked, radius=given, psi=0.0, n_draws=1)
+    given = 1.0 if isinstance(radius, str) else float(radius)
+    # A bound in single precision would make all that is computed with it as coarse.
+    plain: dict[str, Any] = {
+        name: float(x) if isinstance(x, np.floating) else x for name, x in asked.items()
+    }
+    request = Request(**plain, radius=given, psi=0.0, n_draws=1)
     if radius == AUTO:
         request = replace(request, radius=settled_radius(request))
     offers = [one.offer(request) for one in METHODS.values()]

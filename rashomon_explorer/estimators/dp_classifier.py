@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.class_targets import ClassTargets
 from rashomon_explorer.estimators.one_model import OneModel
+from rashomon_explorer.estimators.over_blocks import a_label, chances, decisions, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
@@ -212,6 +213,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         self._fit(table, leak_of(X, y))
         return self
 
+    @over_blocks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Score of the positive class, or of each class: log odds for logistic loss.
 
@@ -232,6 +234,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
             return np.asarray(scores[:, 0])
         return np.column_stack([np.zeros(len(scores)), scores])
 
+    @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Likeliest class.
 
@@ -249,6 +252,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         return np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
+    @over_blocks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class; of logistic loss alone.
 

@@ -14,6 +14,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
 from rashomon_explorer.estimators.one_model import OneModel
+from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.weights import refuses_weights
@@ -195,6 +196,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         self._fit(table, leak_of(X, y))
         return self
 
+    @over_blocks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted target.
 

@@ -8,6 +8,7 @@ from scipy.special import log_expit, log_softmax, logsumexp
 from sklearn.base import ClassifierMixin
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.estimators.over_blocks import a_label, chances, decisions, over_blocks
 from rashomon_explorer.rashomon_set import RashomonSet
 
 
@@ -17,6 +18,7 @@ class MeanClassifier(ClassifierMixin):
     classes_: NDArray[Any]
     rashomon_set_: RashomonSet
 
+    @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class whose mean probability over the draws is the largest.
 
@@ -31,6 +33,7 @@ class MeanClassifier(ClassifierMixin):
         """
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
+    @over_blocks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Mean over the draws of each class's probability.
 
@@ -46,6 +49,7 @@ class MeanClassifier(ClassifierMixin):
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
+    @over_blocks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log odds of the positive class's mean probability, or the log of each class's.
 

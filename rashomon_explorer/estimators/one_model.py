@@ -44,7 +44,7 @@ from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.users_line import users_line
 
-_PLANNED_FOR = ("method", "goal", "radius", "ridge", "delta")
+_PLANNED_FOR = ("method", "goal", "radius", "ridge")
 
 
 class OneModel(PaysForRows):
@@ -102,7 +102,7 @@ class OneModel(PaysForRows):
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
-        def made(epsilon: float) -> ModelPlan:
+        def made(epsilon: float, delta: float) -> ModelPlan:
             return planned_model(
                 n=n_samples,
                 p=(n_features + 1) * loss.outputs,
@@ -110,14 +110,16 @@ class OneModel(PaysForRows):
                 row_norm=row_bound(self.row_norm, intercept=True),
                 ledger=self.ledger is not None,
                 epsilon=epsilon,
+                delta=delta,
                 **{name: getattr(self, name) for name in _PLANNED_FOR},
             )
 
         paid = self._columns(n_samples, n_features)
-        planned = made(self.epsilon) if paid is None else beside_columns(paid, made)
+        whole = self.epsilon, self.delta
+        planned = made(*whole) if paid is None else beside_columns(paid, made)
         taken = planned.columns
         if taken is not None and self.standardize == AUTO and not taken.worth_it:
-            planned = made(self.epsilon)
+            planned = made(*whole)
         if planned.weakness and not is_said_elsewhere():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())

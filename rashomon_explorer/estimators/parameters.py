@@ -32,7 +32,7 @@ USUAL_NORM = 1.0
 ENCODED_NORM = 2.0
 """Norm of a typical row that a schema encodes: the constant, of length 1, then costs little."""
 
-_PLANNED_FOR = ("psi", "radius", "ridge", "delta", "n_draws")
+_PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
 class RashomonParameters(PaysForRows):
@@ -145,7 +145,7 @@ class RashomonParameters(PaysForRows):
 
     def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         """Plan the draws, beside private centres and spreads where they are wanted."""
-        planned = self._drawn_for(n_samples, n_features, loss, self.epsilon)
+        planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
         if n_features == 0 or self.standardize is None:
             return planned
         paid = ColumnsPlan(
@@ -158,11 +158,20 @@ class RashomonParameters(PaysForRows):
         )
         if not columns_wanted(self.standardize, self.sampler, planned, paid):
             return planned
-        return beside_columns(
-            paid, lambda epsilon: self._drawn_for(n_samples, n_features, loss, epsilon)
-        )
+        shape = n_samples, n_features, loss
+        # What is left for one model pays for no set either: none is looked for again.
+        settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
+        return beside_columns(paid, lambda *left: self._drawn_for(*shape, *left, **settled))
 
-    def _drawn_for(self, n_samples: int, n_features: int, loss: Loss, epsilon: float) -> Plan:
+    def _drawn_for(
+        self,
+        n_samples: int,
+        n_features: int,
+        loss: Loss,
+        epsilon: float,
+        delta: float,
+        **settled: Any,
+    ) -> Plan:
         """Plan by the rule what is left open, and then the draws; warns of nothing."""
         asked: dict[str, Any] = {
             "n": n_samples,
@@ -171,7 +180,9 @@ class RashomonParameters(PaysForRows):
             "row_norm": row_bound(self._row_norm, intercept=True),
             "ledger": self.ledger is not None,
             "epsilon": epsilon,
+            "delta": delta,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
+            **settled,
         }
         if self.sampler != AUTO:
             named = traits_of(self.sampler)

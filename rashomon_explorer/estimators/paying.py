@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for, on_host
-from rashomon_explorer.blocks import RowBlocks, Step, row_blocks
+from rashomon_explorer.blocks import Step
+from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.blocks.steps import Longer
 from rashomon_explorer.clipping import clip_rows
-from rashomon_explorer.estimators.block_table import BlockTable, is_in_blocks
+from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
@@ -93,11 +94,9 @@ class PaysForRows(ShowsFit, LooksThrough):
         if not is_in_blocks(X):
             return self._table(X, y, numeric=numeric)
         declared = self._declared
-        if isinstance(X, RowBlocks) and y is not None:
-            raise TypeError("rows in blocks have their targets with them: leave y out")
+        blocks = blocks_with(X, y)
         if declared is not None:
             warn_of_unconfirmed(declared)
-        blocks = X if isinstance(X, RowBlocks) else row_blocks(X, y)
         return BlockTable(blocks, declared, self._row_norm)
 
     def __sklearn_tags__(self) -> Tags:

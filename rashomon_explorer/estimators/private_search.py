@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
+from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -22,6 +22,7 @@ from rashomon_explorer.estimators.classes import (
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.search_fits import Fits
 from rashomon_explorer.estimators.search_sides import (
     Sides,
     target_bounds_of,
@@ -301,9 +302,9 @@ class PrivateSearch(ChosenModel):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
         rng = self._generator()
-        every = self._fit_every if planned.runs is None else self._fit_some
         with said_elsewhere():
-            place, best, all_of_them = every(sides, candidates, planned, rng)
+            fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
+            place, best, all_of_them = fits.chosen()
         lost = [one.guarantee_.theorem for one in all_of_them if not one.guarantee_.holds]
         if lost and guarantee.holds:
             guarantee = no_guarantee(lost[0])
@@ -320,35 +321,6 @@ class PrivateSearch(ChosenModel):
             "plan_": planned,
             "guarantee_": guarantee,
         }
-
-    def _fit_every(
-        self, sides: Sides, candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
-    ) -> tuple[int, Any, list[Any]]:
-        models = [self._fitted(one, sides, planned, rng) for one in candidates]
-        assert planned.pick is not None  # of this way
-        place = planned.pick.draw([sides.loss(one) for one in models], rng)
-        return place, models[place], models
-
-    def _fit_some(
-        self, sides: Sides, candidates: list[Any], planned: SearchPlan, rng: np.random.Generator
-    ) -> tuple[int, Any, list[Any]]:
-        assert planned.runs is not None  # of this way
-        least, kept = np.inf, (0, None)
-        scale = 1 / (planned.n_val * planned.each[0])
-        for _ in range(planned.runs.draw(rng)):
-            place = int(rng.integers(len(candidates)))
-            model = self._fitted(candidates[place], sides, planned, rng)
-            noisy = sides.loss(model) + rng.laplace(scale=scale)
-            if noisy < least:
-                least, kept = noisy, (place, model)
-        place, best = kept
-        return place, best, [best]
-
-    def _fitted(self, one: Any, sides: Sides, planned: SearchPlan, rng: np.random.Generator) -> Any:
-        seed = None if self.random_state is None else int(rng.integers(2**31))
-        epsilon, delta = planned.each
-        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
-        return model.fit(*sides.fitted)
 
     def _generator(self) -> np.random.Generator:
         if self.random_state is not None:

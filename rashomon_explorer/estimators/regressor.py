@@ -13,6 +13,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.estimators.base import BaseRashomon
 from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
+from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
@@ -176,6 +177,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         self._fit(table, leak_of(X, y))
         return self
 
+    @over_blocks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Mean over the draws of the predicted target.
 

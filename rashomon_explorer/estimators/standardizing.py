@@ -20,37 +20,39 @@ _LEAST = 1e-3  # share of ε that draws are left with at least
 _HALVINGS = 12
 
 
-def beside_columns(paid: ColumnsPlan, make: Callable[[float], Planned]) -> Planned:
+def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -> Planned:
     """Plan draws for what centres and spreads leave of a budget.
 
-    Where the prices add up alike (μ² of Gaussian DP, or ε beside Laplace's noise), what is left is
-    known; otherwise the largest ε is taken at which all together costs no more than was asked.
+    Where the prices add up alike (μ² of Gaussian DP, ε beside Laplace's noise, or ε and δ), what is
+    left is known; otherwise the largest ε is taken at which all together costs no more than was
+    asked.
 
     Parameters
     ----------
     paid : ColumnsPlan
     make : callable
-        Plan of the draws for an ε, at the same δ.
+        Plan of the draws for an ε and a δ.
 
     Examples
     --------
     >>> from rashomon_explorer.planning import plan
     >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> both = beside_columns(paid, lambda epsilon: plan(**rows, epsilon=epsilon))
+    >>> both = beside_columns(paid, lambda epsilon, delta: plan(**rows, epsilon=epsilon))
     >>> both.columns is not None, 0.9 < both.guarantee.epsilon(1e-6) <= 1
     (True, True)
     """
-    kinds = [paid, replace(paid, pure=True)] if paid.gaussian else [paid]
+    others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
+    kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]
     for kind in kinds:
-        planned = make(kind.left)
+        planned = make(kind.left, kind.left_delta)
         if _affordable(kind, planned):
             return _with(kind, planned)
     for kind in kinds:
         least = _LEAST * kind.epsilon
-        if _affordable(kind, make(least)):
+        if _affordable(kind, make(least, kind.left_delta)):
             left = bisect(_affords(kind, make), least, kind.left, halvings=_HALVINGS)
-            return _with(kind, make(left))
+            return _with(kind, make(left, kind.left_delta))
     raise ValueError("no price of draws adds up with that of the columns: take standardize=None")
 
 
@@ -60,8 +62,8 @@ def _affordable(paid: ColumnsPlan, planned: Any) -> bool:
     return cost <= paid.epsilon
 
 
-def _affords(paid: ColumnsPlan, make: Callable[[float], Any]) -> Callable[[float], bool]:
-    return lambda epsilon: _affordable(paid, make(epsilon))
+def _affords(paid: ColumnsPlan, make: Callable[[float, float], Any]) -> Callable[[float], bool]:
+    return lambda epsilon: _affordable(paid, make(epsilon, paid.left_delta))
 
 
 def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
@@ -71,7 +73,8 @@ def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
         both = replace(planned, columns=paid)
         return both
     total = both_together(paid, planned.guarantee)
-    both = replace(planned, columns=paid, guarantee=total, epsilon=paid.epsilon)
+    asked = paid.epsilon, paid.delta
+    both = replace(planned, columns=paid, guarantee=total, epsilon=asked[0], delta=asked[1])
     return both
 
 

@@ -12,10 +12,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.classes import class_codes, found_classes
 from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.over_blocks import a_label, chances, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tree_parameters import TreeParameters
 from rashomon_explorer.estimators.tree_table import TreeTable
@@ -67,6 +68,11 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
     hit_rate : float, default=0.9
         Probability of lying within ψ that is to be promised of a draw where it can be; 0 draws at
         the threshold ψ itself, as wide as the set, and promises nothing.
+    costs : mapping from label to int, array-like of shape (n_classes, n_classes) or None, \
+default=None
+        What errors cost, in whole numbers: by the row's label, or a matrix of the row's label
+        (rows) by what is said of it (columns). L is then their cost over that of the dearest error
+        on every row: the price is the same. Public: never take them from the rows.
     thresholds : float, sequence of float, mapping or None, default=None
         What is asked of columns of numbers: whether they are above these. One list for all columns,
         or a mapping from columns to theirs. Public: never take them from the rows. None is for
@@ -153,6 +159,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         questions = self._questions(table.feature_names)
         classes = self._labels(table)
         trees = self._class_of(len(questions), len(classes))
+        costs = self._cost_matrix(classes)
         planned = self._planned(table.shape[0], trees)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned)
         context = self._init_callback_context(max_subtasks=planned.n_draws)
@@ -168,7 +175,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         def draw() -> dict[str, Any]:
             if charge is not None:
                 recognise(charge.path, table.values[0])
-            return self._drawn(table, questions, planned, guarantee, context, public)
+            return self._drawn(table, questions, planned, guarantee, context, public, costs)
 
         charge = self._reserve(guarantee, planned, trees)
         fitted = draw() if charge is None else charge.run(draw)
@@ -179,6 +186,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
             setattr(self, name, value)
         return self
 
+    @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class that most of the drawn trees say; of several the first.
 
@@ -194,6 +202,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
+    @over_blocks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Share of the drawn trees that say each class.
 
@@ -253,7 +262,9 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         rows, labels = table.values
         check_classification_targets(labels)
         self._questions(table.feature_names).answers(rows)
-        class_codes(labels, self._labels(table))
+        classes = self._labels(table)
+        self._cost_matrix(classes)
+        class_codes(labels, classes)
 
     def _drawn(
         self,
@@ -263,6 +274,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         guarantee: Guarantee,
         context: CallbackContext,
         public: dict[str, Any],
+        costs: IntArray | None,
     ) -> dict[str, Any]:
         """Read the rows, count the trees and draw; the fitted attributes."""
         rows, labels = table.values
@@ -276,6 +288,7 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
             max_leaves=self.max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
+            costs=costs,
             classes=range(len(public["classes_"])),
         )
 

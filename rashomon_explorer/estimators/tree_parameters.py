@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.estimators.classes import declared_classes
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
@@ -23,6 +24,7 @@ from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.trees import TreeClass
+from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix, dearest
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
@@ -40,6 +42,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
         "hit_rate": [Interval(Real, 0, 1, closed="left")],
+        "costs": ["array-like", dict, None],
         "thresholds": [Real, "array-like", dict, None],
         "classes": ["array-like", None],
         "schema": [TableSchema, str, os.PathLike, None],
@@ -59,6 +62,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         max_depth: int | None = None,
         leaf_penalty: float = 0.005,
         hit_rate: float = 0.9,
+        costs: Costs | None = None,
         thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
@@ -73,6 +77,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         self.max_depth = max_depth
         self.leaf_penalty = leaf_penalty
         self.hit_rate = hit_rate
+        self.costs = costs
         self.thresholds = thresholds
         self.classes = classes
         self.schema = schema
@@ -126,11 +131,15 @@ class TreeParameters(ShowsFit, LooksThrough):
             return of_schema(TableSchema.of(self.schema), self.thresholds)
         return of_array(names, self.thresholds)
 
+    def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
+        return cost_matrix(self.costs, np.asarray(classes).tolist())
+
     def _class_of(self, n_questions: int, n_classes: int) -> TreeClass:
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
     def _planned(self, n: int, trees: TreeClass) -> TreePlan:
         trees.check_memory(n)
+        check_dear(trees, n, dearest(self.costs))
         planned = plan_trees(
             n,
             log_size=trees.log_size,
@@ -142,7 +151,7 @@ class TreeParameters(ShowsFit, LooksThrough):
             delta=self.delta,
             n_draws=self.n_draws,
             hit_rate=self.hit_rate,
-            walk_rounding=trees.rounding(n),
+            walk_rounding=trees.rounding(n * dearest(self.costs)),
             ledger=self.ledger is not None,
         )
         if self.hit_rate > 0:  # with 0 nothing was asked to be promised
@@ -157,6 +166,8 @@ class TreeParameters(ShowsFit, LooksThrough):
             assumed.append(_CLASSES_ARE_PUBLIC)
         if self.schema is None:
             assumed.append("the thresholds were not learnt from private rows")
+        if self.costs is not None:
+            assumed.append("the costs of errors were not learnt from private rows")
         guarantee = replace(planned.guarantee, asked=(planned.epsilon, planned.delta))
         assumed += [] if self.random_state is not None else noise_assumptions()
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
@@ -185,7 +196,7 @@ class TreeParameters(ShowsFit, LooksThrough):
                 "max_leaves": trees.most_leaves,
                 "max_depth": trees.depth,
                 "features": trees.n_features,
-                "loss": "zero_one",
+                "loss": "zero_one" if self.costs is None else "costs of errors",
             },
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, zcdp
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.search import bisect
 
@@ -76,8 +76,11 @@ class Account:
         It is the ε to set: what such draws cost by themselves, at the plan's δ.
         """
         priced: Callable[[float], Guarantee]
-        if math.isfinite(plan.eta):
+        columns = getattr(plan, "columns", None)  # beside which η is the price of a part
+        if columns is None and math.isfinite(plan.eta):
             most, priced = plan.eta, partial(price, n_draws=plan.n_draws, ledger=True)
+        elif columns is not None and not columns.gaussian:
+            most, priced = plan.guarantee.epsilon(0.0), pure
         else:  # a path or an ellipsoid, which a ledger counts by its zCDP
             most, priced = plan.guarantee.rho, zcdp
         if not math.isfinite(most):

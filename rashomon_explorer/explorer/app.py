@@ -25,6 +25,7 @@ from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_h
 from rashomon_explorer.explorer.shell import Shell
 from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.explorer.tree_answers import TreeAnswers
 from rashomon_explorer.explorer.tuner import Tuner
 from rashomon_explorer.explorer.views import VIEWS, Part, View
 from rashomon_explorer.explorer.widgets import KernelWatch
@@ -257,6 +258,11 @@ class Explorer:
     def exact(self) -> ExactAnswers:
         """What is proved of the whole set on screen (curator)."""
         return self.session.exact
+
+    @property
+    def tree_answers(self) -> TreeAnswers:
+        """What is true of every sparse tree that the sliders allow (curator)."""
+        return self.session.tree_answers
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -21,6 +21,7 @@ from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.sentences import same_rows
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.explorer.tree_answers import TreeAnswers
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
@@ -46,6 +47,8 @@ class ChosenData:
         What is selected of models and people.
     exact : ExactAnswers
         What is proved of the whole set (curator).
+    tree_answers : TreeAnswers
+        What is true of every sparse tree that the sliders allow (curator).
     together : callable
         Makes a context in which nothing is drawn until it ends; who draws sets it.
     """
@@ -58,6 +61,7 @@ class ChosenData:
         self.together: Callable[[], AbstractContextManager[None]] = nullcontext
         self.picked = Picked(self)
         self.exact = ExactAnswers(self)
+        self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
@@ -271,6 +275,5 @@ def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
         settings["target_bounds"] = state.data.target_bounds
     if state.data.classes is not None:
         settings["classes"] = tuple(range(len(state.data.classes)))
-    # The page has words for models of the declared columns alone.
     charged = None if ledger is None else str(ledger)
-    return kind(**settings, standardize=None, ledger=charged)
+    return kind(**settings, ledger=charged)

@@ -13,7 +13,9 @@ MOST_LEVELS = 12
 
 
 def group_columns(data: Any) -> tuple[str, ...]:
-    """Name the columns that tell people apart, those declared sensitive first.
+    """Name the columns that tell people apart: the sensitive ones, those of few levels, the rest.
+
+    Text that says something else of nearly everybody, such as a number of staff, makes no groups.
 
     >>> from sklearn.utils import Bunch
     >>> frame = pd.DataFrame({"age": [1, 2], "y": [0, 1], "sex": ["f", "m"], "one": [0, 0]})
@@ -26,9 +28,16 @@ def group_columns(data: Any) -> tuple[str, ...]:
     target = getattr(data.schema.target, "name", None)
     first = [str(name) for name in data.sensitive.columns]
     others = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
-    return tuple(
-        name for name in [*first, *others] if _column(data, name).nunique(dropna=False) > 1
-    )
+    levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *others]}
+    others = [name for name in others if not _names_people(data, name, levels[name])]
+    others.sort(key=lambda name: levels[name] > MOST_LEVELS)
+    return tuple(name for name in [*first, *others] if levels[name] > 1)
+
+
+def _names_people(data: Any, name: str, levels: int) -> bool:
+    """Whether a column of text has more levels than every second person could share."""
+    text = not pd.api.types.is_numeric_dtype(_column(data, name))
+    return text and levels > max(MOST_LEVELS, len(data.frame) // 2)
 
 
 def group_labels(data: Any, column: str) -> pd.Series:

@@ -8,6 +8,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.clipped_slope import ClippedSlope
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.losses.margins import folded
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,4 @@ class HingeLoss:
 
 def margin_risk(rows: FloatArray, targets: FloatArray, shape: ClippedSlope) -> ClippedSlopeRisk:
     """Mean of shape(1 − y z·θ)."""
-    return ClippedSlopeRisk(
-        np.ascontiguousarray(rows * -targets[:, None]), np.ones(len(rows)), shape
-    )
+    return ClippedSlopeRisk(folded(rows, targets), np.ones(len(rows)), shape)

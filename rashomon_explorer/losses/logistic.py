@@ -11,8 +11,9 @@ from scipy.special import expit
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.losses.blocks import stack_rows, sum_row_blocks
+from rashomon_explorer.losses.margins import folded
 
-_HESSIAN_ROWS = 8192
+_HESSIAN_ROWS = 4096
 # exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
 _SAFE_EXPONENT = {4: 80.0, 8: 600.0}
 _LARGEST_GROUP = 16
@@ -80,7 +81,7 @@ class LogisticLoss:
         rows : ndarray of shape (n, p)
         targets : ndarray of shape (n,)
         """
-        return LogisticRisk(np.ascontiguousarray(rows * -targets[:, None]))
+        return LogisticRisk(folded(rows, targets))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from rashomon_explorer.one_model.gibbs import Gibbs
 from rashomon_explorer.one_model.gradients import LangevinAverage, NoisyDescent
+from rashomon_explorer.one_model.iterated_batches import IteratedBatches
 from rashomon_explorer.one_model.last_iterate import LastIterate
 from rashomon_explorer.one_model.localised import Iterated, Localised
+from rashomon_explorer.one_model.localised_gaussian import LocalisedGaussian
 from rashomon_explorer.one_model.method import Method, ModelOffer
 from rashomon_explorer.one_model.moments import Moments
 from rashomon_explorer.one_model.noisy_sgd import NoisySGD
@@ -22,11 +24,13 @@ METHODS: dict[str, Method] = {
         NoisyDescent(),
         LastIterate(),
         NoisySGD(),
+        LocalisedGaussian(),
         OutputPerturbation(),
         Gibbs(),
         Regularised(),
         Localised(),
         Iterated(),
+        IteratedBatches(),
     )
 }
 
@@ -34,9 +38,11 @@ __all__ = [
     "METHODS",
     "Gibbs",
     "Iterated",
+    "IteratedBatches",
     "LangevinAverage",
     "LastIterate",
     "Localised",
+    "LocalisedGaussian",
     "Method",
     "ModelOffer",
     "ModelPlan",

@@ -11,8 +11,11 @@ from rashomon_explorer.losses import get_loss, loss_of_zeros
 from rashomon_explorer.one_model.method import ModelOffer, declined
 from rashomon_explorer.one_model.unseen import generalisation_gap
 from rashomon_explorer.planning import Request, plan_path
-from rashomon_explorer.planning.centres import by_gradients
+from rashomon_explorer.planning.centres import Centre, by_gradients
+from rashomon_explorer.planning.path_planner import PathPlan
+from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.weighted_path import plan_weighted_path
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.privacy.zcdp import zcdp_rho
@@ -26,7 +29,11 @@ _SAFE = 1 - 1e-9  # of μ: what is charged must not pass the budget by an ulp
 
 @dataclass(frozen=True)
 class LangevinAverage:
-    """A Langevin path that looks ahead, and its average with weights that grow (docs/theory §6)."""
+    """The average of a Langevin path, with weights that grow.
+
+    Of a path that looks ahead (docs/theory §6), or, where that promises more, of one that forgets
+    its start under the user's ridge or a larger one (§21).
+    """
 
     name: ClassVar[str] = "langevin_average"
     model: ClassVar[str] = "the average of a Langevin path"
@@ -38,19 +45,27 @@ class LangevinAverage:
             return declined(self, why)
         with said_elsewhere():
             bought = plan_path(**{**request.numbers, "psi": 0.0, "n_draws": 1})
+        settings: PathPlan | Centre = bought
+        excess, ridge, held = bought.excess_bound, request.ridge, bought.guarantee
+        strong, forgetful = _forgetful(request)
+        if forgetful.excess + own_cost(request, strong) < excess:
+            excess, ridge = forgetful.excess + own_cost(request, strong), strong
+            settings, held = forgetful, gdp(forgetful.mu)
         return ModelOffer(
             self.name,
             self.model,
-            f"every state of {bought.n_steps} steps is paid for",
-            guarantee=bought.guarantee,
-            excess=bought.excess_bound,
-            unseen=bought.excess_bound + generalisation_gap(request),
-            ridge=request.ridge,
-            settings=bought,
+            f"every state of {settings.n_steps} steps is paid for",
+            guarantee=held,
+            excess=excess,
+            unseen=excess + generalisation_gap(request),
+            ridge=ridge,
+            settings=settings,
         )
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
         """See :class:`Method`."""
+        if isinstance(offer.settings, Centre):
+            return _average(problem, offer.settings, rng)
         target = GibbsTarget(problem, offer.settings.beta, psi=0.0)
         *_, last = PlannedPath(offer.settings).batches(target, rng)
         return np.asarray(last.theta[:, 0])
@@ -83,9 +98,24 @@ class NoisyDescent:
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
         """See :class:`Method`."""
-        *_, last = released_centre(problem, offer.settings, rng)
-        assert last is not None  # the centre comes at the end
-        return last.theta
+        return _average(problem, offer.settings, rng)
+
+
+def _average(problem: Problem, planned: Centre, rng: np.random.Generator) -> FloatArray:
+    *_, last = released_centre(problem, planned, rng)
+    assert last is not None  # the centre comes at the end
+    return last.theta
+
+
+def _forgetful(request: Request) -> tuple[float, Centre]:
+    """Path of small steps under the best ridge."""
+    mu, zeros = affordable_mu(request), loss_of_zeros(get_loss(request.loss))
+
+    def made(tried: Request) -> tuple[float, Centre]:
+        path = plan_weighted_path(tried.constants, request.radius, mu, zeros)
+        return path.excess + own_cost(request, tried.ridge), path
+
+    return best_ridged(request, made, every=3)
 
 
 def unsuited(request: Request) -> str:

@@ -57,13 +57,19 @@ class NoisySGD:
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
         """See :class:`Method`."""
-        planned: SampledDescent = offer.settings
-        theta, mean = np.zeros(problem.p), np.zeros(problem.p)
-        for step in range(planned.n_steps):
-            mean += (theta - mean) / (step + 1)
-            slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
-            theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
-        return mean
+        return average_of_steps(problem, offer.settings, np.zeros(problem.p), rng)
+
+
+def average_of_steps(
+    problem: Problem, planned: SampledDescent, start: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Mean (p,) of the states of noisy subgradient descent, the last one left out."""
+    theta, mean = start, np.zeros(problem.p)
+    for step in range(planned.n_steps):
+        mean += (theta - mean) / (step + 1)
+        slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
+        theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
+    return mean
 
 
 def unsampled_because(request: Request) -> str:

@@ -77,8 +77,7 @@ def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
     """Plans by either noise under one ridge, if it is large enough for them."""
     if tried.ridge == 0:
         return
-    one_score = get_loss(request.loss).outputs == 1
-    for delta in {0.0, request.delta if one_score and not request.ledger else 0.0}:
+    for delta in {0.0, 0.0 if request.ledger else request.delta}:
         planned = plan_perturbed_objective(
             tried.constants,
             tried.radius,

@@ -19,7 +19,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers.localisation.local_problem import refined
 from rashomon_explorer.samplers.radial_noise import radial_noise
 
-_CERTIFIED = (
+CERTIFIED = (
     "the minimum was certified as closely as the noise allows for: where it is not, an error tells "
     "something of the rows"
 )
@@ -58,7 +58,7 @@ class OutputPerturbation:
             self.name,
             self.model,
             f"{paid} of the noise",
-            guarantee=replace(held, assumptions=(*held.assumptions, _CERTIFIED)),
+            guarantee=replace(held, assumptions=(*held.assumptions, CERTIFIED)),
             excess=excess,
             unseen=excess + stable_gap(request, ridge, 2 * best.solver),
             ridge=ridge,

@@ -22,10 +22,34 @@ def generalisation_gap(request: Request) -> float:
     >>> round(generalisation_gap(Request(**rows, ridge=0.0, epsilon=1, delta=0, n_draws=1)), 9)
     0.8
     """
+    return batch_gap(request, request.n, request.radius)
+
+
+def batch_gap(request: Request, size: int, reach: float) -> float:
+    """Bound the same of so many rows, for models of a ball that they do not decide about.
+
+    Of rows taken from a table by chance, without return, it holds of the table's mean in place of
+    the risk (Hoeffding 1963: no convex function of their sum has a larger mean).
+
+    Parameters
+    ----------
+    request : Request
+    size : int
+        Rows.
+    reach : float
+        Radius of the ball, around whatever centre.
+
+    Examples
+    --------
+    >>> rows = {"n": 400, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0, "row_norm": 1.0}
+    >>> asked = Request(**rows, ridge=0.0, epsilon=1, delta=0, n_draws=1)
+    >>> round(batch_gap(asked, 100, 1.0), 9)
+    0.2
+    """
     outputs = get_loss(request.loss).outputs
     several = math.sqrt(2 * outputs) if outputs > 1 else 1.0
     slope = data_lipschitz(request.constants, request.domain)
-    return 2 * several * slope * request.radius / math.sqrt(request.n)
+    return 2 * several * slope * reach / math.sqrt(size)
 
 
 def stable_gap(request: Request, ridge: float, error: float = 0.0) -> float:

@@ -190,9 +190,11 @@ def _clipped(planned: ClippedPathPlan) -> str:
 def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
     each = f", {rounded_up(planned.eta)} each" if planned.n_draws > 1 else ""
     draws = "models cost" if planned.n_draws > 1 else "model costs"
-    total = rounded_up(planned.guarantee.epsilon(0.0))
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    at = f" at δ = {planned.delta:g}" if planned.gaussian else ""
+    kind = "" if planned.gaussian else "pure "
     of = "the loss"
-    lines = [f"{planned.n_draws:,} {draws} pure ε = {total}{each}; every one of them comes."]
+    lines = [f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}; every one of them comes."]
     lines.append(
         f"It is the minimiser under a random linear term of scale {planned.tilt:.3g} and a ridge "
         f"of {planned.tilt_ridge:.3g}."

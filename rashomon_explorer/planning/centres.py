@@ -93,7 +93,9 @@ def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float
     return min(ways, key=lambda centre: centre.excess)
 
 
-def by_gradients(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
+def by_gradients(
+    constants: Constants, radius: float, mu: float, zero_loss: float, start: float | None = None
+) -> Centre:
     """Weighted average of projected noisy gradient descent from 0, all of whose path is paid for.
 
     Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)), η = 1/M and σ = Δ√N/μ with Δ the gradient's sensitivity,
@@ -108,6 +110,9 @@ def by_gradients(constants: Constants, radius: float, mu: float, zero_loss: floa
     ----------
     constants, radius, mu, zero_loss
         As in :func:`best_centre`.
+    start : float, optional
+        D, where the first state is another one than 0: the root of its mean square distance from
+        the minimiser.
 
     Examples
     --------
@@ -118,7 +123,7 @@ def by_gradients(constants: Constants, radius: float, mu: float, zero_loss: floa
     (157, 0.0066)
     """
     moved, step = data_slope(constants, _ball(radius)), 1 / constants.M
-    start = _furthest_start(constants, radius, zero_loss)
+    start = furthest_start(constants, radius, zero_loss) if start is None else start
     shrink = 1 - step * constants.m
     roots, weights = _walked(shrink)
     noise = moved * roots / mu
@@ -161,7 +166,7 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
     """
     moved, start = (
         data_slope(constants, _ball(radius)),
-        _furthest_start(constants, radius, zero_loss),
+        furthest_start(constants, radius, zero_loss),
     )
     bought = 2 * mu**2 / moved**2  # β²T
     ideal = math.sqrt(2 * bought * constants.p) / start
@@ -300,8 +305,15 @@ def average_weights(centre: Centre, constants: Constants) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _furthest_start(constants: Constants, radius: float, zero_loss: float) -> float:
-    """Largest distance of the minimiser from 0."""
+def furthest_start(constants: Constants, radius: float, zero_loss: float) -> float:
+    """Largest distance of the minimiser from 0, as ½m‖θ*‖² ≤ L(0) ≤ zero_loss.
+
+    Examples
+    --------
+    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.5}
+    >>> furthest_start(Constants.of("logistic", **rows), 4.0, 1.0)
+    2.0
+    """
     if not constants.m > 0:
         return radius
     return min(radius, math.sqrt(2 * zero_loss / constants.m))

@@ -1,6 +1,5 @@
 """The last state of noisy gradient descent: its price, and how far its loss may be off."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning.centres import furthest_start
 from rashomon_explorer.planning.path import last_iterate_guarantee
 from rashomon_explorer.planning.sensitivity import data_slope
 from rashomon_explorer.privacy import Guarantee
@@ -77,9 +77,7 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     >>> last.n_steps, round(last.excess, 3), round(last.guarantee.mu, 6)
     (214, 0.009, 0.17)
     """
-    start, ball = radius, Ball(radius)
-    if constants.m > 0:
-        start = min(radius, math.sqrt(2 * zero_loss / constants.m))
+    start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
     def paid(pace: float, n_steps: int, noise: float) -> Guarantee:

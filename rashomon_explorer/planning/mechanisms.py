@@ -141,7 +141,7 @@ class PathClipped(Path):
 
 
 class Tilted:
-    """Minimisers of a randomly tilted objective: pure, and they always come."""
+    """Minimisers of a randomly tilted objective: they always come, of pure DP too."""
 
     name: ClassVar[str] = "objective_perturbation"
     instead: ClassVar[str] = ""
@@ -162,7 +162,8 @@ class Tilted:
             bought = self.plan(request)
         except ValueError:
             return declined(self, "takes a larger epsilon, fewer draws or more rows")
-        return _offered(self, bought, why="pure DP", hit_rate=bought.hit_rate_bound)
+        why = "a Gaussian tilt" if bought.gaussian else "pure DP"
+        return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
 
 
 class Ellipsoid:

@@ -8,6 +8,7 @@ from scipy.special import erfcx
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss
+from rashomon_explorer.planning.scores_delta import several_scores_delta
 from rashomon_explorer.privacy.gaussian import gdp_mu
 from rashomon_explorer.search import bisect
 
@@ -70,9 +71,10 @@ def plan_perturbed_objective(
         δ = E[(1 − exp(ε − J − u²/2 − uR))₊],   P(R > r) = e^(−r²/2),
 
     κ = 1 for losses that only rise, or only fall, in the score, and 2 for others (docs/theory.md
-    §15). The solver is off by e at most; given the exact minimiser its result is a function of the
-    rows that moves by 2e, which noise hides for a fiftieth of the price. For the best model θ* of
-    the ball, with m' = m − m₀ the method's own part of the ridge m,
+    §15); of several scores :func:`~rashomon_explorer.planning.scores_delta.several_scores_delta`.
+    The solver is off by e at most; given the exact minimiser its result is a function of the rows
+    that moves by 2e, which noise hides for a fiftieth of the price. For the best model θ* of the
+    ball, with m' = m − m₀ the method's own part of the ridge m,
 
         E excess ≤ m'²R²/(2(m + m')) + E‖b‖²/(2(m + m')) + Le + ½ME‖noise‖².
 
@@ -91,8 +93,7 @@ def plan_perturbed_objective(
     epsilon, delta : float
         Total price.
     outputs : int, default=1
-        Scores a row has, q: the determinant changes by a factor of at most (1 + M₀/(nm))^q. More
-        than one for δ = 0 alone.
+        Scores a row has, q: the determinant changes by a factor of at most (1 + M₀/(nm))^q.
 
     Examples
     --------
@@ -116,7 +117,8 @@ def plan_perturbed_objective(
         scale, spread = moved / kept, p * (p + 1)
         blurred = _BLUR * epsilon
     else:
-        scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, 1 if monotone else 2)
+        tails = 1 if monotone else 2
+        scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, tails, outputs)
         blurred, spread = _SAFE * gdp_mu(_BLUR * epsilon, _BLUR * delta), p
     # What rounding leaves of the gradient, and of the way to the sphere (`tilted_minimiser`).
     size = constants.L + math.sqrt(spread) * scale
@@ -126,6 +128,24 @@ def plan_perturbed_objective(
     excess = (own**2 * radius**2 + spread * scale**2) / (2 * (m + own))
     excess += constants.L * solver + constants.M / 2 * spread * blur**2
     return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
+
+
+def least_length(p: int, epsilon: float, delta: float, *, monotone: bool) -> float:
+    """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about.
+
+    p/ε, or √p over the largest ratio.
+
+    Examples
+    --------
+    >>> for p in (10, 100):
+    ...     pure, gaussian = (least_length(p, 0.1, d, monotone=True) for d in (0.0, 1e-6))
+    ...     print(round(pure), round(gaussian))
+    100 115
+    1000 364
+    """
+    if delta == 0:
+        return p / epsilon
+    return math.sqrt(p) / _largest_ratio(epsilon, 0.0, delta, 1 if monotone else 2, 1)
 
 
 def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
@@ -142,7 +162,7 @@ def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
     return float(loss.lipschitz(reach, row_norm))
 
 
-def perturbed_delta(ratio: float, kept: float, jump: float, tails: int) -> float:
+def perturbed_delta(ratio: float, kept: float, jump: float, tails: int, outputs: int = 1) -> float:
     """δ at ε = kept + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio.
 
     The less of two bounds, the first for a small price and the second for a large one, u = ratio:
@@ -160,6 +180,8 @@ def perturbed_delta(ratio: float, kept: float, jump: float, tails: int) -> float
         J.
     tails : int
         κ.
+    outputs : int, default=1
+        Scores a row has; of several neither order nor sign is used.
 
     Examples
     --------
@@ -167,6 +189,8 @@ def perturbed_delta(ratio: float, kept: float, jump: float, tails: int) -> float
     >>> round(perturbed_delta(0.25, 1.0, 0.0, 1) / gdp_delta(0.25, 1.0), 2)
     1.76
     """
+    if outputs > 1:
+        return several_scores_delta(ratio, kept, jump, outputs)
     return min(_by_order(ratio, kept, jump, tails), _by_length(ratio, kept))
 
 
@@ -190,12 +214,12 @@ def _by_length(ratio: float, kept: float) -> float:
     return ratio * math.sqrt(math.pi / 2) * math.exp(-(least**2) / 2) * beyond
 
 
-def _largest_ratio(kept: float, jump: float, delta: float, tails: int) -> float:
+def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: int) -> float:
     """Largest u with :func:`perturbed_delta` at most δ."""
     most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
     return _SAFE * bisect(
-        lambda ratio: perturbed_delta(ratio, kept, jump, tails) <= delta,
+        lambda ratio: perturbed_delta(ratio, kept, jump, tails, outputs) <= delta,
         min(1e-9 * most, 1e-9),
         most,
-        halvings=100,
+        halvings=100 if outputs == 1 else 45,
     )

@@ -26,13 +26,17 @@ LEAST_RADIUS = 4.0
 """Radius below which a ball is not made smaller for the sake of a hit rate."""
 
 # Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
-# forgives a larger ball than a single draw does.
+# forgives a larger ball than a single draw does, and a tilted minimiser a larger one than that.
 _WORTH = 6.0
 _AROUND = ("ellipsoid", "ellipsoid_exact")
 _LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
-_WORTHS = dict.fromkeys(_LOOSE, 30.0)
-_WORTH_OF_SCORES = 24.0  # of tilted minimisers with several scores a row
-_LEAST_AROUND = 8.0  # smaller balls promise more of their own best models, which are worse
+_WORTHS = {**dict.fromkeys(_LOOSE, 30.0), "objective_perturbation": 60.0}
+_WORTH_OF_SCORES = 30.0  # of tilted minimisers with several scores a row
+_BESIDE_AVERAGES = 0.5  # of that, where such minimisers stand beside averages of gradients
+# Smaller balls promise more of their own best models, which are worse; several models unasked are
+# only taken of one that loses next to nothing beside one good model.
+_LEAST_AROUND = 8.0
+_LEAST_UNASKED = 16.0
 _WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
 _BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
 _COUNTS = (MOST_DRAWS, 10, 5)
@@ -74,9 +78,9 @@ def completed(
 
     *Draws.* For ψ > 0, if a hit rate of ``LEAST_HITS`` is promised of each of 20, 10 or 5 draws, or
     if they lie around a centre that is promised to be in the set, in a ball from ``LEAST_RADIUS``
-    (8 for ellipsoids) to the radius above, as many as can be, in the largest such ball. Otherwise
-    one, which all of
-    the budget makes good: fewer than five show no set, and each would cost accuracy.
+    (16 for ellipsoids, and 8 where their number is given) to the radius above, as many as can be,
+    in the largest such ball. Otherwise one, which all of the budget makes good: fewer than five
+    show no set, and each would cost accuracy.
 
     Parameters
     ----------
@@ -87,7 +91,8 @@ def completed(
     radius, ridge, n_draws : number or "auto"
         What is given is kept.
     worth : float, optional
-        By default 30 for averages over paths, and 6 for draws; 1 for regressions.
+        By default 60 for tilted minimisers of one score a row, 30 for averages over paths, and 6
+        for draws; 1 for regressions.
 
     Returns
     -------
@@ -124,7 +129,7 @@ def completed(
         made = MECHANISMS[mechanism]
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
-        balls = _balls(made, one, radius, ridge, worth)
+        balls = _balls(made, one, radius, ridge, worth, unasked=n_draws == AUTO)
         counts = _COUNTS if n_draws == AUTO else tuple({one.n_draws} - {1})
         return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
 
@@ -154,7 +159,10 @@ def cost(mechanism: str, planned: Plan) -> float:
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
     of_the_ball = planned.zero_loss / planned.radius
-    return ridged / worth_of(mechanism, planned.loss) + of_the_ball + _BIAS.get(mechanism, 0.0)
+    worth = worth_of(mechanism, planned.loss)
+    if mechanism == "objective_perturbation" and planned.outputs > 1:
+        worth *= _BESIDE_AVERAGES
+    return ridged / worth + of_the_ball + _BIAS.get(mechanism, 0.0)
 
 
 def worth_of(mechanism: str, loss: str | Loss) -> float:
@@ -171,7 +179,7 @@ def worth_of(mechanism: str, loss: str | Loss) -> float:
 
 
 def _balls(
-    mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float
+    mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float, *, unasked: bool
 ) -> list[Request]:
     """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
     zeros = loss_of_zeros(get_loss(one.loss))
@@ -187,7 +195,8 @@ def _balls(
         map(at, RADII),
         key=lambda tried: _promised(mechanism, tried) + worth * zeros / tried.radius,
     )
-    least = _LEAST_AROUND if mechanism.name in _AROUND else LEAST_RADIUS
+    around = _LEAST_UNASKED if unasked else _LEAST_AROUND
+    least = around if mechanism.name in _AROUND else LEAST_RADIUS
     return [*(at(size) for size in RADII if least <= size < best.radius), best]
 
 

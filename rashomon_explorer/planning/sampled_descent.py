@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning.centres import furthest_start
 from rashomon_explorer.planning.sensitivity import data_lipschitz
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.gaussian import gdp_mu
@@ -57,6 +58,7 @@ def plan_sampled_descent(
     delta: float,
     mu: float,
     sampling: bool,
+    start: float | None = None,
 ) -> SampledDescent:
     """Descent of the lesser promise, on all rows or, where ``sampling`` is allowed, on some.
 
@@ -78,6 +80,8 @@ def plan_sampled_descent(
         Price of steps over all rows.
     sampling : bool
         Whether the price of sampled steps may be asked for: it needs the extra ``accounting``.
+    start : float, optional
+        D, where the first state is another one than 0.
 
     Examples
     --------
@@ -87,15 +91,18 @@ def plan_sampled_descent(
     >>> all_rows.rate, round(all_rows.excess, 3), round(all_rows.guarantee.mu, 6)
     (1.0, 0.125, 0.25)
     """
-    plain = _promised(constants, radius, zero_loss, _ALL, 2 * math.sqrt(_ALL[1]) / mu * _SAFE)
+    if start is None:
+        start = furthest_start(constants, radius, zero_loss)
+    slope = data_lipschitz(constants, Ball(radius))
+    plain = _promised(constants, slope, start, _ALL, 2 * math.sqrt(_ALL[1]) / mu * _SAFE)
     whole = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
     if not sampling:
         return whole
-    hoped = _promised(constants, radius, zero_loss, _SAMPLED, _in_the_limit(epsilon, delta))
+    hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(epsilon, delta))
     if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting takes its time
         return whole
     noise, guarantee = sampled_price(epsilon, delta)
-    return SampledDescent(*_promised(constants, radius, zero_loss, _SAMPLED, noise), guarantee)
+    return SampledDescent(*_promised(constants, slope, start, _SAMPLED, noise), guarantee)
 
 
 @lru_cache(maxsize=64)
@@ -134,13 +141,11 @@ def _in_the_limit(epsilon: float, delta: float) -> float:
 
 
 def _promised(
-    constants: Constants, radius: float, zero_loss: float, walk: tuple[float, int], noise: float
+    constants: Constants, slope: float, far: float, walk: tuple[float, int], noise: float
 ) -> tuple[float, int, float, float, float, float]:
     """Fields of a descent but for its guarantee."""
-    (rate, steps), slope = walk, data_lipschitz(constants, Ball(radius))
-    taken, far = rate * constants.n, radius
-    if constants.m > 0:
-        far = min(radius, math.sqrt(2 * zero_loss / constants.m))
+    rate, steps = walk
+    taken = rate * constants.n
     variance = constants.p * (slope * noise / taken) ** 2 + (1 - rate) * slope**2 / taken
     square = constants.L**2 + variance
     pace = far / math.sqrt(steps * square)

@@ -11,13 +11,14 @@ from rashomon_explorer.losses.clipped_pull import MOST_PULL, clipped
 from rashomon_explorer.planning.objective import (
     THEOREM,
     PerturbedObjective,
+    least_length,
     plan_perturbed_objective,
     row_slope,
 )
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import pure
+from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.shown import Fact
 from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
@@ -32,8 +33,8 @@ _WORTH_FOLLOWING = 0.045
 class TiltedPlan(Plan):
     """What a budget buys of minimisers of a tilted objective, known before the rows are touched.
 
-    ``eta`` is the pure ε of one draw and ``beta`` infinite: it has no temperature. Where slopes
-    are clipped nothing is promised of the loss itself: ``excess_bound`` is infinite and
+    ``eta`` is the ε of one draw and ``beta`` infinite: it has no temperature. Where slopes are
+    clipped nothing is promised of the loss itself: ``excess_bound`` is infinite and
     ``hit_rate_bound`` 0.
 
     Parameters
@@ -42,18 +43,21 @@ class TiltedPlan(Plan):
         Slope at which a row's pull is clipped; infinite where none is.
     tilt_ridge : float
         Whole ridge m under which a draw is made, the user's included.
+    gaussian : bool
+        Whether the linear term b and the noise are Gaussian, for (ε, δ)-DP, or pure.
     tilt : float
-        Scale of the linear term b, of density ∝ exp(−‖b‖/scale).
+        Deviation of b, or the scale of its density ∝ exp(−‖b‖/scale).
     solver : float
         Distance from the minimiser that the solver keeps to.
     blur : float
-        Scale of the noise that hides what is left of it.
+        Deviation or scale of the noise that hides what is left of it.
     followed_excess : float
         The loss that is followed, clipped or not, exceeds its least by at most this on average.
     """
 
     most: float = field(default=math.inf, kw_only=True)
     tilt_ridge: float = field(default=0.0, kw_only=True)
+    gaussian: bool = field(default=False, kw_only=True)
     tilt: float = field(default=0.0, kw_only=True)
     solver: float = field(default=0.0, kw_only=True)
     blur: float = field(default=0.0, kw_only=True)
@@ -95,13 +99,15 @@ def plan_tilted(
     delta: float = 0.0,
     n_draws: int = 1,
     most: float | None = None,
+    gaussian: bool | None = None,
     ledger: bool = False,
 ) -> TiltedPlan:
     """Plan draws that are each the minimiser of a tilted objective; reads no row.
 
     Each of k draws costs pure ε/k and is argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b of
     density ∝ exp(−‖b‖/s), with a little noise on it
-    (:func:`~rashomon_explorer.planning.objective.plan_perturbed_objective`): it always comes.
+    (:func:`~rashomon_explorer.planning.objective.plan_perturbed_objective`): it always comes. With
+    δ > 0 and one score a row b may be Gaussian, for (ε/k, δ/k), and is where that promises more.
     Where the loss has a form with clipped slopes ℓ_c ≤ ℓ, a record moves its gradient by at most
     2·most·B/n, and that form is followed unless the rows are so many that the loss itself is
     promised nearly as much.
@@ -115,16 +121,19 @@ def plan_tilted(
     n, p, psi, loss, radius, row_norm, ridge, epsilon, n_draws
         As in :func:`rashomon_explorer.planning.plan`; the loss has no kinks.
     delta : float, default=0.0
-        Not needed: the price is pure.
+        Above 0 noise may be Gaussian.
     most : float, optional
         See :func:`rashomon_explorer.losses.clipped_pull.clipped`; infinity clips nothing.
+    gaussian : bool, optional
+        Whether noise is Gaussian; by default where that promises more.
     ledger : bool, default=False
-        Changes nothing: pure prices add up in a ledger too.
+        Whether prices must add up in a ledger, as only pure ones do.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, the loss has kinks or no clipped form, or ε is so small
+        If a parameter is out of range, the loss has kinks or no clipped form, Gaussian noise is
+        asked for where it has no price, or ε is so small
         that no ridge makes a draw affordable.
 
     Warns
@@ -148,7 +157,8 @@ def plan_tilted(
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
     constants = Constants.of(whole, **shape, ridge=ridge)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    slope, strength, how = _best(whole, shape, ridge, share, most)
+    deltas = _deltas(whole, delta / n_draws, gaussian, ledger=ledger)
+    slope, strength, how = _best(whole, shape, ridge, share, deltas, most)
     hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
     planned = TiltedPlan(
         n=n,
@@ -163,7 +173,7 @@ def plan_tilted(
         oscillation=constants.priced_osc,
         hit_rate_bound=hits,
         excess_bound=how.excess if math.isinf(slope) else math.inf,
-        guarantee=_priced(share, n_draws),
+        guarantee=_priced(share * n_draws, delta if how.gaussian else 0.0),
         certificate="objective perturbation",
         ledger=ledger,
         radius=radius,
@@ -174,6 +184,7 @@ def plan_tilted(
         law_psi=0.0,
         most=slope,
         tilt_ridge=strength,
+        gaussian=how.gaussian,
         tilt=how.scale,
         solver=how.solver,
         blur=how.blur,
@@ -183,26 +194,44 @@ def plan_tilted(
     return planned
 
 
-def _priced(share: float, n_draws: int) -> Guarantee:
-    return replace(pure(share * n_draws), theorem=THEOREM)
+def _deltas(whole: Loss, delta: float, gaussian: bool | None, *, ledger: bool) -> tuple[float, ...]:
+    """List what δ of a draw may be tried: 0 is the pure price."""
+    priced = delta > 0 and whole.outputs == 1 and not ledger
+    if gaussian and not priced:
+        raise ValueError(
+            "a Gaussian tilt has a price for delta > 0, one score a row and no ledger: leave out "
+            "gaussian=True"
+        )
+    both = {None: (0.0, delta), True: (delta,), False: (0.0,)}
+    return both[gaussian] if priced else (0.0,)
+
+
+def _priced(epsilon: float, delta: float) -> Guarantee:
+    return replace(approximate(epsilon, delta), theorem=THEOREM)
 
 
 _Found = tuple[float, float, PerturbedObjective]
 
 
 def _best(
-    whole: Loss, shape: dict[str, Any], ridge: float, share: float, most: float | None
+    whole: Loss,
+    shape: dict[str, Any],
+    ridge: float,
+    share: float,
+    deltas: tuple[float, ...],
+    most: float | None,
 ) -> _Found:
     """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
     slopes = (MOST_PULL, math.inf) if most is None else (most,)
     ways = []
     for slope in slopes:
         followed = whole if math.isinf(slope) else clipped(whole, slope)
-        found = None if followed is None else _ridged(followed, whole, shape, ridge, share)
-        if found is not None:
-            ways.append((slope, *found))
-        elif followed is None and most is not None:
+        if followed is None and most is not None:
             raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+        if followed is None:
+            continue
+        found = (_ridged(followed, whole, shape, ridge, share, delta) for delta in deltas)
+        ways += [(slope, *one) for one in found if one is not None]
     if not ways:
         raise ValueError(
             f"no ridge lets a pure price of {share:g} pay for a draw: take a larger epsilon, fewer "
@@ -212,12 +241,13 @@ def _best(
 
 
 def _ridged(
-    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, share: float
+    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, share: float, delta: float
 ) -> tuple[float, PerturbedObjective] | None:
     """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
     domain = shape["domain"]
     slope = row_slope(followed, domain, shape["row_bound"])
-    least = shape["p"] * 2 * slope / (shape["n"] * share)
+    monotone = followed.task == "classification"
+    least = 2 * slope / shape["n"] * least_length(shape["p"], share, delta, monotone=monotone)
     length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
 
     def made(own: float, radius: float) -> PerturbedObjective | None:
@@ -227,9 +257,9 @@ def _ridged(
             radius,
             slope,
             own=own,
-            monotone=followed.task == "classification",
+            monotone=monotone,
             epsilon=share,
-            delta=0.0,
+            delta=delta,
             outputs=followed.outputs,
         )
 
@@ -242,13 +272,15 @@ def _ridged(
     how = made(own, domain.radius)
     assert how is not None  # its price is that of the shorter length
     steepest = Constants.of(followed, **shape, ridge=ridge + own).L
-    kept = steepest * _beyond(shape["p"], how.blur, domain.radius)
+    kept = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
     return ridge + own, replace(how, excess=how.excess + kept)
 
 
-def _beyond(p: int, blur: float, radius: float) -> float:
+def _beyond(p: int, blur: float, radius: float, *, gaussian: bool = False) -> float:
     """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖.
 
     √x − R ≤ (x − R²)/(2R) at x = ‖θ + ξ‖².
     """
+    if gaussian:
+        return blur / math.sqrt(2 * math.pi) + p * blur**2 / (2 * radius)
     return math.sqrt(p) / 2 * blur + p * (p + 1) * blur**2 / (2 * radius)

@@ -45,6 +45,11 @@ from rashomon_explorer.plots.spread import (
 )
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.plots.tradeoff import attack_in_words, plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.tree_answers import (
+    plot_tree_flips,
+    plot_tree_questions,
+    plot_tree_sizes,
+)
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.plots.two_sets import plot_two_sets
 from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
@@ -91,6 +96,9 @@ __all__ = [
     "plot_released_spread",
     "plot_rules",
     "plot_tradeoff",
+    "plot_tree_flips",
+    "plot_tree_questions",
+    "plot_tree_sizes",
     "plot_trees",
     "plot_two_sets",
     "plot_width_or_noise",

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.plots.text import number, plural, promised_hits
+from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import guaranteed, number, plural, promised_hits
 from rashomon_explorer.plots.theme import curator_band, empty_figure
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
@@ -89,8 +90,11 @@ def of_all_draws(released: ReleasedSet) -> str:
     """Say of a release that all draws count: which lie inside, only its curator knows."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'chosen draw')}, inside the set or not"
-    promised = promised_hits(released.plan)
-    return f"of all {plural(released.n_draws, 'draw')} (promised hit rate {promised})"
+    if has_hit_rate(released.plan):
+        promised = f"promised hit rate {promised_hits(released.plan)}"
+    else:
+        promised = guaranteed(released.plan)
+    return f"of all {plural(released.n_draws, 'draw')} ({promised})"
 
 
 def nobody(models: Any) -> str:

@@ -9,7 +9,7 @@ from rashomon_explorer.array_types import Mask
 from rashomon_explorer.plots._checks import need_curator, shown_points
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.fading import chosen_of, faded_words, opacities
-from rashomon_explorer.plots.text import number, percent, plural, promised_hits
+from rashomon_explorer.plots.text import guaranteed, number, percent, plural
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -94,7 +94,8 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
             "domain": [0.26, 1],
             "range": [0, 1.25 * max(1, counts.max(initial=0))],  # room for the words at the line
             "tickformat": ",d",
-            "nticks": 5,
+            # A draw is the least there is: halves of one would be written as two equal numbers.
+            **({"nticks": 5} if counts.max(initial=0) > 2 else {"dtick": 1}),
         },
         yaxis2={"domain": [0, 0.2], "range": [-0.35, 1.25], "visible": False, "fixedrange": True},
         bargap=0.06,
@@ -105,8 +106,9 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
 
 def _headline(models: RashomonSet) -> str:
     inside = round(models.hit_rate * models.n_draws) if models.n_draws else 0
-    lie = "lies" if inside == 1 else "lie"
-    return f"{inside:,} of {plural(models.n_draws, 'model')} {lie} within ψ = {number(models.psi)}"
+    lie = "lie" if inside > 1 else "lies"
+    of = f"{inside:,} of" if inside else "None of"
+    return f"{of} {plural(models.n_draws, 'model')} {lie} within ψ = {number(models.psi)}"
 
 
 def _found(models: RashomonSet, *notes: str) -> str:
@@ -116,7 +118,7 @@ def _found(models: RashomonSet, *notes: str) -> str:
     held = ""
     if drawn and models.psi != models.plan.psi:
         drawn, held = False, f"drawn for ψ = {number(models.plan.psi)}, held against another: free"
-    promised = f"guaranteed {promised_hits(models.plan)}" if drawn else ""
+    promised = guaranteed(models.plan) if drawn else ""
     return " · ".join(filter(None, [hits, promised, held, *notes]))
 
 

@@ -60,8 +60,8 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     for row, answer in enumerate(released.answers, start=1):
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
-    doubt = " · draws may be far outside the set" if released.doubt else ""
-    figure.update_layout(margin={"t": 100})  # the band has two lines
+    doubt = "<br>draws may be far outside the set" if released.doubt else ""
+    figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two lines, or three
     paid = released.price.replace(" at δ", "<br>at δ")  # figures may be narrow
     return add_band(figure, "release", f"released: paid with {paid}{seed}{doubt}")
 

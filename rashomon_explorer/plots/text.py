@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from html import escape
 from typing import Literal
 
-from rashomon_explorer.planning.weakness import Promise
+from rashomon_explorer.planning.weakness import Promise, has_hit_rate
 from rashomon_explorer.rounding import as_written, epsilon_text, hit_rate_text, left_text
 
 Rounding = Literal["nearest", "up", "down"]
@@ -69,6 +69,20 @@ def promised_hits(planned: Promise) -> str:
     """
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
+
+
+def guaranteed(planned: Promise) -> str:
+    """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> guaranteed(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
+    'guaranteed ≥ 86%'
+    """
+    if has_hit_rate(planned):
+        return f"guaranteed {promised_hits(planned)}"
+    excess = getattr(planned, "weighed_excess", planned.excess_bound)
+    of = " of their centre" if planned.centre_excess is not None else ""
+    return f"guaranteed: excess{of} {at_most(excess)}"
 
 
 def at_least(bound: float, *, share: bool = True) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.column_map import ColumnMap
@@ -19,9 +19,6 @@ from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.links import (
     LINKS,
     in_words,
-    likeliest,
-    linear_scores,
-    seen_rows,
 )
 from rashomon_explorer.rashomon_set.parts import (
     Arrays,
@@ -36,6 +33,7 @@ from rashomon_explorer.rashomon_set.parts import (
     scale_of,
     scale_parts,
 )
+from rashomon_explorer.rashomon_set.scoring import ScoresRows
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rounding import hit_rate_text
 from rashomon_explorer.shown import Fact
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ModelBlock(Selection):
+class ModelBlock(ScoresRows, Selection):
     """Linear models side by side, and what they predict.
 
     Parameters
@@ -214,75 +212,6 @@ class ModelBlock(Selection):
         wanted = checked_groups(groups, self.feature_names[:-1])
         return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
 
-    def margins(self, X: ArrayLike) -> FloatArray:
-        """Linear score of every model for every row, before the link.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
-            The first class of a softmax link has the score 0.
-
-        Raises
-        ------
-        ValueError
-            If the rows are not finite or have another number of columns than the models.
-        """
-        return self._margins(self.coef, X)
-
-    def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows as the models look at them: shortened, and mapped where the columns were.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            What ``coef`` is multiplied with, less the constant.
-        """
-        return seen_rows(np.asarray(X, dtype=float), self.row_norm, self.scale)
-
-    def scores(self, X: ArrayLike) -> FloatArray:
-        """Prediction of every model for every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
-            Probability of the positive class or of each class, the predicted target, or, for a
-            sign link, which knows no probabilities, 1.0 for the positive class and 0.0.
-        """
-        return self._scores(self.coef, X)
-
-    def labels(self, X: ArrayLike) -> NDArray[np.int_]:
-        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows)
-            A row a model.
-
-        Raises
-        ------
-        TypeError
-            For a regression set.
-        """
-        if self.task != "classification":
-            raise TypeError("labels need a classification set; use scores for regression")
-        return likeliest(self.scores(X))
-
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Coefficients of each model above ``tol`` in size, intercepts aside, shape (n_draws,)."""
         each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
@@ -363,15 +292,6 @@ class ModelBlock(Selection):
             "ellipsoid": ellipsoid_of(arrays, values),
             "scale": scale_of(arrays, number_of(values["row_norm"])),
         }
-
-    def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        scores = linear_scores(coef, X, self.row_norm, self.outputs, self.scale)
-        if self.link != "softmax":
-            return scores[..., 0]
-        return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
-
-    def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        return LINKS[self.link](self._margins(coef, X), self.target_bounds)
 
     def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
         return replace(self, coef=self.coef[places], guarantee=guarantee, steps=(*self.steps, step))

@@ -1,4 +1,4 @@
-"""Minimisers of a randomly tilted objective: pure, and they always come."""
+"""Minimisers of a randomly tilted objective: they always come, of pure DP too."""
 
 import math
 from collections.abc import Iterator
@@ -27,8 +27,9 @@ _ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floatin
 class ObjectivePerturbationSampler:
     """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, and a little noise.
 
-    For one good model by pure DP: nothing is refused, whatever the rows, so that a draw takes a
-    dozen looks at them. Where the plan says so, the loss that is followed has its slopes clipped.
+    For one good model, by pure DP or with a Gaussian b: nothing is refused, whatever the rows, so
+    that a draw takes a dozen looks at them. Where the plan says so, the loss that is followed has
+    its slopes clipped.
 
     Parameters
     ----------
@@ -88,8 +89,8 @@ class ObjectivePerturbationSampler:
         assert isinstance(planned, TiltedPlan)
         problem = Followed(target.problem, _followed(target, planned), planned.tilt_ridge)
         while True:
-            tilt = radial_noise(problem.p, planned.tilt, rng)
-            blur = radial_noise(problem.p, planned.blur, rng)
+            tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
+            blur = radial_noise(problem.p, planned.blur, rng, gaussian=planned.gaussian)
             near = tilted_minimiser(problem, tilt, planned.solver) + blur
             theta = problem.domain.project(near[:, None])
             yield Batch(theta, target.problem.value(theta), evaluated=1)

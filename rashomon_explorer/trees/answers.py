@@ -15,7 +15,14 @@ from rashomon_explorer.trees.best import avoiding, best_tree
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
 from rashomon_explorer.trees.law import losses_of
-from rashomon_explorer.trees.least import NEVER, allowances, leaf_errors, least_errors
+from rashomon_explorer.trees.least import (
+    NEVER,
+    allowances,
+    label_errors,
+    leaf_errors,
+    leaf_label,
+    least_errors,
+)
 from rashomon_explorer.trees.rows import as_masks
 from rashomon_explorer.trees.saying import Saying
 from rashomon_explorer.trees.using import Using
@@ -131,7 +138,7 @@ reference=1.0)
     least = least_errors(levels, trees)
     leaves = 1 + int(np.argmin(_losses(counted, least.whole)))
     if leaves == 1:
-        return Leaf(int(np.argmax(levels[0].totals[0])))
+        return Leaf(leaf_label(levels[0], 0))
     return best_tree(levels, trees, least, leaves, without=feature)
 
 
@@ -240,7 +247,7 @@ def _ways_to_say(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatA
     costs: list[FloatArray] = []
     sets: list[int] = []
     for asked, level in enumerate(counted.levels):
-        alone = (level.rows - level.totals[:, label]).astype(float)
+        alone = label_errors(level, level.totals)[:, label].astype(float)
         leaf = alone + room.cost(asked, 1)
         if room.given[asked].shape[1] < 2:
             costs.append(leaf)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.least import Least, pairs
+from rashomon_explorer.trees.least import Least, label_errors, leaf_label, pairs
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
@@ -50,7 +50,7 @@ class _Best:
     def below(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
         level = self._levels[asked]
         if leaves == 1:
-            return Leaf(int(np.argmax(level.totals[place])))
+            return Leaf(leaf_label(level, place))
         goal = self._least[asked][place, leaves - 1]
         for feature in range(level.cuts.shape[1]):
             if feature in path or feature == self._without:
@@ -71,10 +71,10 @@ class _Best:
     def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
         having = level.with_feature[place, feature]
         lacking = level.totals[place] - having
-        for a in range(len(having)):
-            for b in range(len(having)):
-                errors = having.sum() - having[a] + lacking.sum() - lacking[b]
-                if a != b and errors == goal:
+        yes, no = label_errors(level, having), label_errors(level, lacking)
+        for a in range(len(yes)):
+            for b in range(len(no)):
+                if a != b and yes[a] + no[b] == goal:
                     return Split(feature, Leaf(a), Leaf(b))
         return None
 

@@ -1,8 +1,7 @@
 """The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.trees.best import best_tree
+from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix
 from rashomon_explorer.trees.counting import Counts, Histogram, count
 from rashomon_explorer.trees.lattice import Level, lattice
 from rashomon_explorer.trees.law import limits, losses_of, uniform
@@ -28,7 +28,6 @@ from rashomon_explorer.trees.walk import draw_cells
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 CONVENTIONS = ("all", "treefarms")
-_DEAREST = 1000
 
 
 class CountedTrees(Shown):
@@ -50,14 +49,15 @@ class CountedTrees(Shown):
         Most questions on a path.
     leaf_penalty : float, default=0.0
         λ in the loss: share of errors + λ · leaves.
-    costs : mapping from label to int, optional
+    costs : mapping from label to int, or array-like of shape (C, C), optional
         What an error on a row of each label costs, whole numbers from 1; 1 where nothing is said.
-        The share of errors is then their cost over that of the dearest label on every row, so that
-        one row moves it by 1/n at most, as without costs.
+        Or a matrix in the order of ``classes``, of the row's label (rows) by what is said of it
+        (columns), whole numbers with 0 on the diagonal. The share of errors is then their cost over
+        that of the dearest error on every row, so that one row moves it by 1/n at most, as without.
     convention : {"all", "treefarms"}, default="all"
         Which trees count. ``"treefarms"`` counts those that TreeFARMS lists: every leaf has rows,
-        and the label of most of them (at a tie both are listed). Such a class depends on the rows,
-        and nothing private can be drawn from it.
+        and the label of most of them (of labels as frequent, the last). Such a class depends on
+        the rows, and nothing private can be drawn from it.
     classes : sequence, optional
         Labels that may occur, in order; by default those that do.
     feature_names : sequence of str, optional
@@ -87,7 +87,7 @@ class CountedTrees(Shown):
         max_leaves: int,
         max_depth: int | None = None,
         leaf_penalty: float = 0.0,
-        costs: Mapping[Any, int] | None = None,
+        costs: Costs | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
@@ -101,11 +101,16 @@ class CountedTrees(Shown):
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
         labels = np.asarray(y)
+        if labels.shape != (shape[0],):
+            raise DataError(f"{shape[0]} rows need as many labels, got shape {labels.shape}")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
-        dear = _costs(costs, self.classes)
-        self.unit = shape[0] * max(dear, default=1)  # what all errors together may cost
-        self.trees.check_memory(self.unit, most_memory)
+        matrix = cost_matrix(costs, self.classes)
+        # What all errors together may cost.
+        self.unit = shape[0] * (1 if matrix is None else int(matrix.max()))
+        if self.unit > shape[0]:
+            check_dear(self.trees, shape[0], self.unit // shape[0], most_memory)
+        self.trees.check_memory(shape[0], most_memory)
         self.leaf_penalty = float(leaf_penalty)
         self.feature_names = _names(X, shape[1], feature_names)
         if len(self.classes) < 2:
@@ -114,7 +119,7 @@ class CountedTrees(Shown):
                 "declare them all: classes=[...]"
             )
         codes = class_codes(labels, self.classes, "y")
-        self.rows = MergedRows.of(X, codes, len(self.classes), dear)
+        self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
         self._counted: Counts | None = None
         self._within = -1.0
 
@@ -239,8 +244,7 @@ class CountedTrees(Shown):
     def errors(self, tree: Node) -> int:
         """Count the rows that a tree labels wrongly, each as often as it costs."""
         says = DecisionTrees((tree,), len(self.classes)).labels(self.rows.patterns)[0]
-        right = self.rows.counts[np.arange(len(says)), says]
-        return int(self.rows.counts.sum() - right.sum())
+        return int(self.rows.wrong[np.arange(len(says)), says].sum())
 
     def loss(self, leaves: int, errors: int) -> float:
         """Loss of a tree by its leaves and errors."""
@@ -260,7 +264,7 @@ class CountedTrees(Shown):
             task="classification",
             classes=self.classes,
             names=tuple(f"tree {place}" for place in range(len(trees))),
-            loss="objective" if self.leaf_penalty else "zero_one",
+            loss="objective" if self.leaf_penalty or self.rows.costs is not None else "zero_one",
             independent=independent,
         )
 
@@ -283,18 +287,3 @@ def _names(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
     if len(given) != width:
         raise DataError(f"feature_names must name {width} columns, got {len(given)}")
     return tuple(map(str, given))
-
-
-def _costs(given: Mapping[Any, int] | None, classes: Sequence[Any]) -> list[int]:
-    """Cost of an error on a row of each class."""
-    told = dict(given or {})
-    strange = [label for label in told if label not in classes]
-    if strange:
-        raise DataError(f"costs name the label {strange[0]!r}, which is not in {list(classes)}")
-    for label, cost in told.items():
-        whole = isinstance(cost, Integral) and not isinstance(cost, bool)
-        if not whole or not 1 <= int(cost) <= _DEAREST:
-            raise DataError(
-                f"costs must be whole numbers from 1 to {_DEAREST:,}, got {cost!r} for {label!r}"
-            )
-    return [int(told.get(label, 1)) for label in classes]

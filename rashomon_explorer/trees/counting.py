@@ -116,7 +116,7 @@ class _Counter:
         self, places: IntArray, least: IntArray, given: IntArray, result: list[Histogram | None]
     ) -> None:
         errors, weights = stump_errors(self._level, places)
-        given = np.minimum(given, self._level.rows[places])
+        given = np.minimum(given, self._level.most[places])
         starts = np.concatenate([[0], np.cumsum(given - least + 1)])
         kept = (weights > 0) & (errors <= given[:, None])
         at = (errors - least[:, None] + starts[:-1, None])[kept]
@@ -128,9 +128,10 @@ class _Counter:
     def _deeper(self, leaves: int, below: list[list[Histogram | None]]) -> list[Histogram | None]:
         least, given = self._least[:, leaves - 1], self._given[:, leaves - 1]
         result: list[Histogram | None] = [None] * len(least)
+        most = self._level.most
         for place in np.flatnonzero(given >= least).tolist():
             low = int(least[place])
-            high = min(int(given[place]), int(self._level.rows[place]))
+            high = min(int(given[place]), int(most[place]))
             total = np.zeros(high - low + 1)
             self._add_cut(place, leaves, below, low, total)
             self._add_uncut(place, leaves, below, low, total)
@@ -184,7 +185,7 @@ class _Counter:
         for a, b in pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
-                errors = (level.totals[place].sum() - level.totals[place]).tolist()
+                errors = label_errors(level, level.totals[place]).tolist()
                 _add_shifted(total, low, (0, np.array([times])), errors)
             else:
                 one = below[b - 2][level.same[place]]
@@ -204,7 +205,7 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     both = [yes[..., a] + no[..., b] for a in labels for b in labels if a != b]
     cut = np.stack(both, axis=2).reshape(len(places), -1)
     counted = np.repeat(part.cuts.astype(float), len(both), axis=1)
-    uncut = part.rows[:, None] - part.totals
+    uncut = label_errors(part, part.totals)
     spare = np.repeat(part.spare[:, None] * float(len(labels) - 1), len(labels), axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
 
@@ -221,6 +222,7 @@ def _part(level: Level, places: IntArray) -> Level:
         level.yes[:0],
         level.no[:0],
         level.same[:0],
+        level.costs,
         level.by_majority,
     )
 

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.best import first_tree
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.least import allowances, pairs
+from rashomon_explorer.trees.lattice import Level
+from rashomon_explorer.trees.least import allowances, label_errors, pairs
 from rashomon_explorer.trees.rows import as_masks
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -70,7 +71,7 @@ class Fronts:
         """Return a subtree of this weight and these errors."""
         level = self._levels[asked]
         if leaves == 1:
-            return self._leaf_of(level.totals[place], level.sets[place], key, errors)
+            return self._leaf_of(level, place, key, errors)
         for feature in np.flatnonzero(level.cuts[place]).tolist():
             deeper = (*path, feature)
             if leaves == 2:
@@ -141,8 +142,9 @@ class Fronts:
 
     def _leaf(self, asked: int, members: int, place: int = 0) -> Front:
         """One leaf: the label, or the best other one."""
-        totals = self._levels[asked].totals[place]
-        return _leaf_front(totals, self._weight(members), self._label)
+        level = self._levels[asked]
+        errors = label_errors(level, level.totals[place]).tolist()
+        return _leaf_front(errors, self._weight(members), self._label)
 
     def _stump(self, asked: int, place: int, feature: int) -> Front:
         """Two leaves with different labels."""
@@ -157,13 +159,10 @@ class Fronts:
         inside = level.sets[place] & self._rows.masks[feature]
         yes, no = self._weight(inside), self._weight(level.sets[place] ^ inside)
         labels = range(len(having))
+        wrong_yes = label_errors(level, having).tolist()
+        wrong_no = label_errors(level, lacking).tolist()
         return [
-            (
-                a,
-                b,
-                yes * (a == label) + no * (b == label),
-                int(having.sum() - having[a] + lacking.sum() - lacking[b]),
-            )
+            (a, b, yes * (a == label) + no * (b == label), wrong_yes[a] + wrong_no[b])
             for a in labels
             for b in labels
             if a != b
@@ -173,10 +172,9 @@ class Fronts:
         inside = as_masks([members], len(self._weights))[0].astype(bool)
         return int(self._weights[inside].sum())
 
-    def _leaf_of(self, totals: NDArray[np.int64], members: int, key: int, errors: int) -> Leaf:
-        weight = self._weight(members)
-        for label in range(len(totals)):
-            wrong = int(totals.sum() - totals[label])
+    def _leaf_of(self, level: Level, place: int, key: int, errors: int) -> Leaf:
+        weight = self._weight(level.sets[place])
+        for label, wrong in enumerate(label_errors(level, level.totals[place]).tolist()):
             if wrong == errors and key == (weight if label == self._label else 0):
                 return Leaf(label)
         raise AssertionError("a leaf has one of the labels")
@@ -197,7 +195,7 @@ class Fronts:
         feature = next(f for f in range(len(cuts)) if not cuts[f] and f not in path)
         deeper = (*path, feature)
         if leaves == 2:
-            reached: Node = self._leaf_of(level.totals[place], level.sets[place], key, errors)
+            reached: Node = self._leaf_of(level, place, key, errors)
             assert isinstance(reached, Leaf)
             nobody: Node = Leaf(1 if reached.prediction == 0 else 0)
         else:
@@ -218,9 +216,8 @@ class Fronts:
         return pairs(leaves, len(self._trees.table[asked + 1]))
 
 
-def _leaf_front(totals: NDArray[np.int64], weight: int, label: int) -> Front:
-    others = [k for k in range(len(totals)) if k != label]
-    errors = (totals.sum() - totals).tolist()
+def _leaf_front(errors: list[int], weight: int, label: int) -> Front:
+    others = [k for k in range(len(errors)) if k != label]
     return _least(
         [
             (

@@ -25,12 +25,14 @@ class Level:
     yes: IntArray  # (N, m): place in the next level of those that have the feature, −1 for none
     no: IntArray  # (N, m)
     same: IntArray  # (N,): place of the same set in the next level, −1 where nothing is spare
-    by_majority: bool = False  # whether a leaf has the label of most of its rows, and has rows
+    costs: IntArray | None = None  # (C, C): of a row's label, by what is said; None for 1
+    by_majority: bool = False  # whether a leaf has the last label of most of its rows, and rows
 
     @property
-    def rows(self) -> IntArray:
-        """Rows (N,) of each set."""
-        return np.asarray(self.totals.sum(axis=1))
+    def most(self) -> IntArray:
+        """Most (N,) that errors on each set can cost."""
+        dear = 1 if self.costs is None else self.costs.max(axis=1)
+        return np.asarray((self.totals * dear).sum(axis=1))
 
 
 def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) -> list[Level]:
@@ -88,6 +90,7 @@ class _Branching:
             nowhere,
             nowhere.copy(),
             np.full(len(sets), -1, dtype=np.int64),
+            rows.costs,
             by_majority,
         )
         self.below: dict[int, int] = {}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.trees.lattice import Level
+from rashomon_explorer.trees.rows import wrong
 from rashomon_explorer.trees.tree_class import TreeClass
 
 NEVER = np.int64(2**40)  # more errors than there are rows
@@ -59,10 +60,17 @@ def branch_errors(
 
 def label_errors(level: Level, rows: IntArray) -> IntArray:
     """Errors (…, C) of leaves with each label, by the rows of each label; ``NEVER`` for none."""
-    errors = rows.sum(axis=-1, keepdims=True) - rows
+    errors = wrong(rows, level.costs)
     if not level.by_majority:
-        return np.asarray(errors)
-    return np.where(rows == rows.max(axis=-1, keepdims=True), errors, NEVER)
+        return errors
+    labels = rows.shape[-1]
+    said = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # of labels as good, the last
+    return np.where(np.arange(labels) == said[..., None], errors, NEVER)
+
+
+def leaf_label(level: Level, place: int) -> int:
+    """Label of least errors of a set, of several the first that its leaves may say."""
+    return int(np.argmin(label_errors(level, level.totals[place])))
 
 
 def _of_level(
@@ -70,7 +78,7 @@ def _of_level(
 ) -> IntArray:
     most = len(table[asked])
     least = np.full((len(level.sets), most), NEVER)
-    least[:, 0] = level.rows - level.totals.max(axis=1)
+    least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
     if most >= 2:
         stumps = np.where(level.cuts, _stumps(level), NEVER).min(axis=1, initial=NEVER)
         least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)

@@ -203,7 +203,7 @@ def _measured(
     says = held.labels(counted.rows.patterns)
     rows = np.arange(says.shape[1])
     for tree, labels, leaves in zip(trees, says, held.complexity(0.0).tolist(), strict=True):
-        errors = int(counted.rows.counts.sum() - counted.rows.counts[rows, labels].sum())
+        errors = int(counted.rows.wrong[rows, labels].sum())
         shares = rates.held[labels == label].sum(axis=0) / rates.sizes
         loss = float(losses_of(counted.unit, counted.leaf_penalty, leaves, np.array([errors]))[0])
         yield tree, loss, float(shares.max() - shares.min())

@@ -1,6 +1,5 @@
 """Rows of yes-or-no features, equal ones merged."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,16 +19,15 @@ class MergedRows:
     """
 
     patterns: Mask  # (U, m), each once
-    counts: IntArray  # (U, C): rows of each label, as often as an error on it costs
+    counts: IntArray  # (U, C): rows of each label
     place: IntArray  # (n,): the combination of each row
+    costs: IntArray | None = None  # (C, C): of a row's label, by what is said; None for 1
 
     @classmethod
     def of(
-        cls, X: ArrayLike, codes: ArrayLike, n_labels: int, costs: Sequence[int] = ()
+        cls, X: ArrayLike, codes: ArrayLike, n_labels: int, costs: IntArray | None = None
     ) -> "MergedRows":
         """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, ….
-
-        A row counts as often as an error on its label costs, once where nothing is said.
 
         Examples
         --------
@@ -44,13 +42,17 @@ class MergedRows:
         patterns, place = np.unique(table, axis=0, return_inverse=True)
         place = place.reshape(-1).astype(np.int64)
         flat = np.bincount(place * n_labels + labels, minlength=len(patterns) * n_labels)
-        counts = flat.reshape(-1, n_labels).astype(np.int64)
-        return cls(patterns, counts * np.array(costs or [1] * n_labels), place)
+        return cls(patterns, flat.reshape(-1, n_labels).astype(np.int64), place, costs)
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.place)
+
+    @cached_property
+    def wrong(self) -> IntArray:
+        """Cost (U, C) of each label on the rows of each combination."""
+        return wrong(self.counts, self.costs)
 
     @cached_property
     def masks(self) -> list[int]:
@@ -71,6 +73,18 @@ class MergedRows:
         return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
 
 
+def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
+    """Cost (…, C) of saying each label of rows (…, C) of each label.
+
+    >>> rows = np.array([3, 1])
+    >>> wrong(rows, None).tolist(), wrong(rows, np.array([[0, 2], [7, 0]])).tolist()
+    ([1, 3], [7, 6])
+    """
+    if costs is None:
+        return np.asarray(rows.sum(axis=-1, keepdims=True) - rows)
+    return np.asarray(rows @ costs)
+
+
 def yes_or_no(X: Any) -> Mask:
     """Refuse what is not 0 and 1.
 
@@ -85,8 +99,9 @@ def yes_or_no(X: Any) -> Mask:
     strange = ~np.isin(table, (0, 1))
     if strange.any():
         row, column = np.argwhere(strange)[0]
+        held = table[row : row + 1, column].tolist()[0]
         raise DataError(
-            f"column {column} of X holds {table[row, column]!r} in row {row}, expected 0 or 1 "
+            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1 "
             "alone: declare thresholds=... for its numbers, or a schema with its levels"
         )
     return table.astype(bool)

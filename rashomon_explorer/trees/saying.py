@@ -5,7 +5,7 @@ import numpy as np
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.best import best_below, first_tree
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.least import NEVER, Least, pairs
+from rashomon_explorer.trees.least import NEVER, Least, label_errors, pairs
 from rashomon_explorer.trees.tree_class import TreeClass
 
 Choice = tuple[str, int, int]
@@ -62,8 +62,7 @@ class Saying:
 
     def _found(self, asked: int, place: int, leaves: int) -> tuple[int, Choice]:
         level = self._levels[asked]
-        totals = level.totals[place]
-        alone = int(totals.sum() - totals[self._label])
+        alone = int(label_errors(level, level.totals[place])[self._label])
         if leaves == 1:
             return alone, ("leaf", -1, 1)
         best = (int(NEVER), ("none", -1, 0))
@@ -100,7 +99,7 @@ class Saying:
         having = level.with_feature[place, feature]
         lacking = level.totals[place] - having
         mine, beside = (having, lacking) if self._row[feature] else (lacking, having)
-        return (mine.sum() - mine).tolist(), (beside.sum() - beside).tolist()
+        return label_errors(level, mine).tolist(), label_errors(level, beside).tolist()
 
     def _other_label(self, level: Level, place: int, feature: int) -> int:
         beside = self._parts(level, place, feature)[1]

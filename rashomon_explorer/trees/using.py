@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.best import best_below, first_tree
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.least import NEVER, Least, leaf_errors, pairs
+from rashomon_explorer.trees.least import NEVER, Least, leaf_errors, leaf_label, pairs
 from rashomon_explorer.trees.tree_class import TreeClass
 
 Errors = NDArray[Any]
@@ -117,7 +117,7 @@ class Using:
         level, deeper = self._levels[asked], (*path, feature)
         goal = self.found[asked][place, leaves - 1]
         if leaves == 2:
-            label = int(np.argmax(level.totals[place]))
+            label = leaf_label(level, place)
             reached: Node = Leaf(label)
             nobody: Node = Leaf(1 if label == 0 else 0)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
-from rashomon_explorer.trees.least import branch_errors, pairs
+from rashomon_explorer.trees.least import branch_errors, label_errors, pairs
 from rashomon_explorer.trees.uniform import any_tree, whole_below
 from rashomon_explorer.trees.walks import Walks
 
@@ -60,8 +60,8 @@ class Walker:
         self, level: int, place: int, leaves: int, errors: int, asked: tuple[int, ...]
     ) -> Node:
         if leaves == 1:
-            totals = self._counts.levels[level].totals[place]
-            fitting = np.flatnonzero(totals.sum() - totals == errors).tolist()
+            here = self._counts.levels[level]
+            fitting = np.flatnonzero(label_errors(here, here.totals[place]) == errors).tolist()
             return Leaf(fitting[whole_below(len(fitting), self._rng)])
         options, ends = self._options(level, place, leaves, errors)
         option = options[bisect.bisect_right(ends, whole_below(ends[-1], self._rng))]
@@ -131,8 +131,7 @@ class Walker:
         weighted: list[tuple[Option, int]] = []
         for a, b in shares if spare else []:
             if b == 1:
-                totals = here.totals[place]
-                number = int((totals.sum() - totals == errors).sum())
+                number = int((label_errors(here, here.totals[place]) == errors).sum())
             else:
                 number = _number(self._counts.of(level + 1, b, int(here.same[place])), errors)
             if number:

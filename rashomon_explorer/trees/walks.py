@@ -11,7 +11,7 @@ from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Counts, stump_errors
 from rashomon_explorer.trees.flat import FlatHistograms, Pairs, chosen_in_rows
-from rashomon_explorer.trees.least import leaf_errors_of, pairs
+from rashomon_explorer.trees.least import label_errors, leaf_errors_of, pairs
 from rashomon_explorer.trees.uniform import any_tree
 
 _MADE = -(2**40)  # codes of children below it are finished subtrees
@@ -48,8 +48,8 @@ class Walks:
 
     def _labels_of(self, level: int, places: IntArray, errors: IntArray) -> IntArray:
         """Label of a leaf with so many errors, any that fits alike."""
-        totals = self._counts.levels[level].totals[places]
-        fits = totals.sum(axis=1, keepdims=True) - totals == errors[:, None]
+        here = self._counts.levels[level]
+        fits = label_errors(here, here.totals[places]) == errors[:, None]
         return chosen_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
 
     def flat(self, level: int, leaves: int) -> FlatHistograms:
@@ -169,7 +169,7 @@ class _Growing:
         label, feature, if_no = option % labels, option // labels % m, option // (labels * m)
         rows = here.with_feature[places, feature]
         rows = np.where(if_no[:, None] == 1, here.totals[places] - rows, rows)
-        wrong = rows.sum(axis=1) - rows[np.arange(len(rows)), label]
+        wrong = label_errors(here, rows)[np.arange(len(rows)), label]
         to = np.where(if_no == 1, here.yes[places, feature], here.no[places, feature])
         below = self._grow(ids, to, np.full(len(ids), leaves - 1), errors - wrong)
         self.feature[ids] = feature
@@ -307,8 +307,7 @@ class _Options:
         a, b = share
         here, places = self._here, self._places
         if b == 1:
-            totals = here.totals[places]
-            wrong = totals.sum(axis=1, keepdims=True) - totals
+            wrong = label_errors(here, here.totals[places])
             number = (wrong == self._errors[:, None]).sum(axis=1).astype(float)
         else:
             flat = self._walks.flat(self._level + 1, b)

@@ -15,6 +15,7 @@ from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.exceptions import ClusterError, FitError
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
@@ -33,6 +34,7 @@ def cluster(tmp_path: Path) -> Iterator[Any]:
     asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     with (
+        dask.config.set(scheduler="threads"),  # put back at the end: a dead client does not do it
         distributed.LocalCluster(**asked, **quiet, local_directory=str(tmp_path)) as local,
         distributed.Client(local) as client,
     ):
@@ -52,6 +54,39 @@ def test_a_dead_worker_changes_no_digit_and_a_dead_cluster_says_so(cluster: Any)
     cluster.close()
     with pytest.raises(ClusterError, match="no noise was made there"):
         problem.value_and_gradient(THETA)
+
+
+@pytest.mark.parametrize("losses", [1, 10])
+def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(losses: int) -> None:
+    """The scheduler answers with a bare KeyError: the worker's address."""
+    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    left = [losses]
+    with (
+        dask.config.set(scheduler="threads"),
+        distributed.LocalCluster(**asked, **quiet) as local,
+        distributed.Client(local) as client,
+    ):
+        replicate = local.scheduler.replicate
+
+        async def lose(workers: list[str], **given: Any) -> Any:
+            if left[0]:
+                left[0] -= 1
+                workers = [*workers, f"inproc://gone/{left[0]}"]
+            return await replicate(workers=workers, **given)
+
+        local.scheduler.replicate = lose
+        table = row_blocks(X[:20_000], Y[:20_000], executor=client)
+        if losses == 1:
+            assert table.reduce(_counted) == (20_000,)
+        else:
+            with pytest.raises(ClusterError, match=r"KeyError.*gone/0"):
+                table.reduce(_counted)
+        assert left == [0]
+
+
+def _counted(rows: Any, targets: Any) -> Any:
+    return (np.array(len(rows)),)
 
 
 @pytest.mark.law

@@ -198,3 +198,43 @@ def test_parquet_files_must_agree_and_have_the_columns(tmp_path: Path) -> None:
     pd.DataFrame({"a": ["text"], "label": [1.0]}).to_parquet(folder / "part-9.parquet")
     with pytest.raises(DataError, match=r"part-9\.parquet has other columns"):
         row_blocks(folder, target="label")
+
+
+def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -> None:
+    rows = 400_000
+    held = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=float, shape=(rows, 4))
+    held[:] = np.arange(rows)[:, None]
+    shifted = np.load(tmp_path / "x.npy", mmap_mode="r")[1:]
+    for array in (held, shifted, np.load(tmp_path / "x.npy", mmap_mode="c")):
+        table = row_blocks(array, labelled=False)
+        sums = [table.reduce(_column_sums)[0].tolist() for _ in range(2)]
+        assert sums[0] == sums[1] == [rows * (rows - 1) / 2] * 4
+    private = np.load(tmp_path / "x.npy", mmap_mode="c")
+    private[0] = 7.0  # a copy on write is nobody's to let go
+    row_blocks(private, labelled=False).reduce(_column_sums)
+    assert private[0].tolist() == [7.0] * 4
+
+
+def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
+    return (rows.sum(axis=0),)
+
+
+def test_no_more_is_kept_ready_than_an_eighth_of_a_limit(monkeypatch: Any) -> None:
+    monkeypatch.setattr("rashomon_explorer.blocks.kept.memory_limit", lambda: 8.0 * 4_000)
+    ready = kept(small(row_blocks(X, Y)))
+    held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
+    assert 2_000 < held <= 4_000
+    assert _bits(ready) == _bits(small(row_blocks(X, Y)))
+
+
+@pytest.mark.law
+def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": np.ones(160_000), "label": 1.0})
+    frame.loc[9_000 * 16 + 5, "a"] = np.nan
+    for number, low in enumerate(range(0, len(frame), 50_000)):
+        part = frame.iloc[low : low + 50_000]
+        part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=10_000)
+    table = replace(row_blocks(tmp_path, target="label").then(AsNumbers()), rows=16)
+    with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
+        table.reduce(_sums)

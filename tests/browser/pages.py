@@ -24,8 +24,19 @@ FIGURES = {
     "columns": "data",
     "tradeoff": "release",
 }
-"""The view of each figure."""
+"""The view of each figure of linear models."""
 
+OF_TREES = {
+    "tree_flips": "people",
+    "tree_questions": "features",
+    "tree_sizes": "set",
+    "trees": "set",
+    "rules": "set",
+    "witness": "set",
+}
+"""The view of each figure of sparse trees."""
+
+_VIEWS = {**FIGURES, **OF_TREES}
 _CALLED = {kind.name: kind.short or kind.title for kind in CARDS}
 
 _TRACES = """
@@ -66,6 +77,9 @@ class Page:
             self.run(f"{_LINK}.click()", view)
             there = "document.querySelector('.rx-app').dataset.page === arguments[0]"
             self.wait(lambda: self.run(there, view), f"the view {view}")
+        # What stands in a view comes when it is first seen.
+        filled = "document.querySelector(`.rx-view-${arguments[0]} .rx-slot > *`)"
+        self.wait(lambda: self.run(f"Boolean({filled})", view), f"what stands in {view}")
 
     def open(self, step: str) -> None:
         """Open a line of the rail."""
@@ -89,9 +103,9 @@ class Page:
 
     def see(self, figure: str) -> None:
         """Bring a figure into sight."""
-        self.go(FIGURES[figure])
+        self.go(_VIEWS[figure])
         if not self._sees(figure):
-            self.run(_PICK, FIGURES[figure], _CALLED[figure])
+            self.run(_PICK, _VIEWS[figure], _CALLED[figure])
             self.wait(lambda: self._sees(figure), figure)
 
     def _sees(self, figure: str) -> bool:

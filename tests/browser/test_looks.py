@@ -20,13 +20,26 @@ def test_no_button_sends_a_figure_anywhere(page: Page) -> None:
     for figure in FIGURES:
         page.see(figure)
         titles = page.wait(lambda at=figure: page.browser.execute_script(_BUTTONS, at), figure)
-        assert set(titles) <= {"zoom2d", "pan2d", "select2d", "lasso2d", "resetScale2d", "toImage"}
+        assert set(titles) <= {"zoom2d", "pan2d", "select2d", "lasso2d", "resetScale2d"}
 
 
 _BUTTONS = """
 const gd = document.querySelector(`[data-figure="${arguments[0]}"]`);
 return gd._context?.modeBarButtons.flat();
 """
+
+
+def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> None:
+    page.see("plan")
+    page.browser.requests()
+    card = "document.querySelector('[data-figure=plan]').closest('.rx-figure')"
+    page.wait(
+        lambda: page.run(f"{card}.querySelector('.rx-png')?.disabled === false"), "its button"
+    )
+    page.run(f"{card}.querySelector('.rx-png').click()")
+    saved = f"{card}.querySelector('[data-saved]')?.dataset.saved"
+    assert page.wait(lambda: page.run(saved), "the picture") == "plan.png"
+    assert page.browser.outside_hosts() == set()
 
 
 def test_text_has_contrast_in_the_light(page: Page) -> None:

@@ -41,6 +41,8 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
     assert page.alert == ""
     assert page.button("Draw 20 models").is_enabled()
     assert page.run(_NAMELESS) == []
+    loaded = "performance.getEntriesByType('resource').map((r) => r.name)"
+    assert sum(name.endswith("/plotly.mjs") for name in page.run(loaded)) >= 1  # not by the program
     assert page.browser.outside_hosts() == set()
     assert page.browser.console_errors() == []
 

@@ -58,6 +58,7 @@ LOSSES = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()
         "loss": LOSSES,
     }
 )
+@pytest.mark.law
 def test_draws_have_the_law_of_plain_rejection(loss, radius):
     target = target_of(loss, radius)
     assert target.problem.minimum.on_boundary == (radius < 1)

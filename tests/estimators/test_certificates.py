@@ -18,6 +18,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] + 0.2 * rng.normal(size=2000) > 0).astype(int)
 
 
+@pytest.mark.law
 def test_a_ridge_buys_a_colder_draw_for_the_same_price(rows) -> None:
     best = RashomonClassifier(**SETTINGS).fit(*rows)
     pure = RashomonClassifier(**{**SETTINGS, "delta": 0.0, "sampler": "exact"}).fit(*rows)

@@ -21,6 +21,7 @@ from rashomon_explorer.planning.rule import completed, cost, promises_the_set
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.samplers import SAMPLERS, traits_of
+from tests.crossing import crossed
 
 LENDING = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
 BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
@@ -37,8 +38,7 @@ def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> Non
     assert "uniformly" in bought.why
 
 
-@pytest.mark.parametrize("draws", [1, 3, 20, 200])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0])
+@crossed({"draws": [20, 1, 3, 200], "epsilon": [4.0, 0.1, 1.0, 16.0]})
 def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: float) -> None:
     bought = ask(n_draws=draws, epsilon=epsilon)
     others = [offer for offer in bought.options if offer.applies]
@@ -58,6 +58,7 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize(("n", "p"), [(400, 31), (40_000, 11)])
+@pytest.mark.law
 def test_each_way_is_completed_by_the_rule_before_they_are_compared(
     n: int, p: int, epsilon: float
 ) -> None:

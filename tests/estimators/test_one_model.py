@@ -29,6 +29,7 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.one_model import METHODS
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.schema import Categorical, Numeric
+from tests.crossing import crossed
 from tests.estimators.traps import LOOKS, TrapArray
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
@@ -39,8 +40,7 @@ def classifier(**settings: Any) -> DPClassifier:
     return DPClassifier(**{"epsilon": 8.0, "random_state": 0, "classes": CLASSES, **settings})
 
 
-@pytest.mark.parametrize("method", ["auto", *METHODS])
-@pytest.mark.parametrize("kind", ["classes", "numbers"])
+@crossed({"method": ["auto", *METHODS], "kind": ["classes", "numbers"]})
 def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
     model: Any = classifier(method=method, ridge=0.0)
     y = labels
@@ -51,6 +51,7 @@ def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
     except SamplerError as error:
         assert method in (
             "iterated",
+            "iterated_batches",
             "regularised",
             "moments",
             "noisy_sgd",
@@ -185,3 +186,11 @@ def test_odd_settings_work(X, labels, epsilon):
         model = classifier(epsilon=epsilon, delta=delta).fit(X, labels)
         assert np.isfinite(model.coef_).all()
         assert model.guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
+
+
+def test_bounds_in_single_precision_are_numbers_like_others(X, labels):
+    bounds = {"radius": 2.0, "row_norm": 1.0, "epsilon": 2.0}
+    coarse = {name: np.float32(value) for name, value in bounds.items()}
+    one, other = (classifier(**each).fit(X, labels) for each in (bounds, coarse))
+    assert one.plan_ == other.plan_
+    np.testing.assert_array_equal(one.coef_, other.coef_)

@@ -23,6 +23,8 @@ from rashomon_explorer import (
     TableSchema,
     privacy_leaks,
 )
+from rashomon_explorer.arrays import array_backend
+from rashomon_explorer.estimators.search_fits import Fits
 from rashomon_explorer.estimators.search_ways import Asked, planned_search
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -110,7 +112,7 @@ def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, k
     assert (moved <= 1 / planned.n_val + 1e-12).all() and moved.max() > 0
 
 
-def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels):
+def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels, monkeypatch):
     """Laplace noise of scale Δ/ε₀, ε₀ half or a third of ε, and the least noisy score is kept."""
 
     class Spy:
@@ -128,12 +130,12 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels):
             return [5.0, -5.0, 0.0][len(self.scales) - 1]
 
     search = trees(way="logarithmic", epsilon=4.0, delta=0.0)
-    search._fitted = lambda one, sides, planned, rng: one.max_leaves
+    monkeypatch.setattr(Fits, "_fitted", lambda self, one: one.max_leaves)
     candidates = search._candidates()
     planned = search._planned(*X.shape, candidates)
     sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
     spy = Spy()
-    place, best, _ = search._fit_some(sides, candidates, planned, spy)
+    place, best, _ = Fits(sides, candidates, planned, spy, seeded=True).chosen()
     assert spy.scales == pytest.approx([1 / (24 * 2.0)] * 3)
     assert place == 1 and best == 3
 
@@ -256,8 +258,8 @@ def test_what_learnt_from_the_rows_takes_the_guarantee_away(X, labels):
         (PrivateSearch(PrivateSearch(TREES, GRID), {}), TypeError, "must be private estimators"),
         (
             PrivateSearch(RashomonClassifier(sampler="hit_and_run"), {"psi": [0.1]}, way="every"),
-            SamplerError,
-            "do not add up",
+            ValueError,
+            "curator only",
         ),
     ],
 )
@@ -283,3 +285,13 @@ def test_a_schema_a_pipeline_and_a_pickle(X, labels):
     ]
     told = "".join(piped.fit(X, labels)[-1].guarantee_.assumptions)
     assert "StandardScaler is not known to leave the rows alone" in told
+
+
+@pytest.mark.parametrize("way", ["auto", "geometric"])
+def test_what_has_no_guarantee_has_no_price_and_the_reason_is_said(X, labels, way):
+    search = PrivateSearch(DPClassifier(), {"radius": [1.0, 2.0]}, way=way)
+    with (
+        array_backend("array_api_strict", dtype="float32"),
+        pytest.raises(ValueError, match=r"no price that a search could pay: .*single precision"),
+    ):
+        search.fit(X[:100], labels[:100])

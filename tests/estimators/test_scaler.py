@@ -31,12 +31,12 @@ def test_every_row_lies_in_the_unit_ball(rows: FloatArray, bounds: tuple[float, 
     assert (np.linalg.norm(scaled, axis=1) <= 1 + 1e-12).all()
 
 
-@pytest.mark.parametrize("p", range(1, 60))
-def test_corners_are_not_taken_for_rows_that_are_too_long(p: int) -> None:
+def test_corners_are_not_taken_for_rows_that_are_too_long() -> None:
     """Rows of 0/1 features all lie on the sphere: rounding must not report them as clipped."""
-    corners = np.random.default_rng(p).integers(0, 2, (40, p)).astype(float)
-    scaled = PublicBoundsScaler((0, 1)).fit_transform(corners)
-    assert clip_rows(scaled, 1.0)[1] == 0.0
+    for p in range(1, 60):
+        corners = np.random.default_rng(p).integers(0, 2, (40, p)).astype(float)
+        scaled = PublicBoundsScaler((0, 1)).fit_transform(corners)
+        assert clip_rows(scaled, 1.0)[1] == 0.0, p
 
 
 @given(ROWS)

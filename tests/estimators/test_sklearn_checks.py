@@ -40,13 +40,20 @@ ESTIMATORS = [
     DPClassifier(),
     DPRegressor(),
     RashomonClassifier(),
-    RashomonClassifier(sampler="hit_and_run", random_state=0),
     RashomonRegressor(),
-    RashomonRegressor(sampler="hit_and_run", random_state=0),
     RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     PrivateSearch(RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
     PublicBoundsScaler(),
+]
+OTHER_SETTINGS = [
+    RashomonClassifier(sampler="hit_and_run", random_state=0),
+    RashomonRegressor(sampler="hit_and_run", random_state=0),
     PublicBoundsScaler("learn"),
+]
+METHODS_OF_ONE_MODEL = [
+    DPRegressor(method="localised_gaussian"),
+    DPClassifier(loss="hinge", method="localised_gaussian", ridge=0.1),
+    DPClassifier(method="langevin_average", ridge=0.1),
 ]
 
 
@@ -64,7 +71,13 @@ def test_scikit_learn_accepts_it(estimator: BaseEstimator, check: Check) -> None
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.law
+@parametrize_with_checks([*OTHER_SETTINGS, *METHODS_OF_ONE_MODEL])
+def test_scikit_learn_accepts_other_settings(estimator: BaseEstimator, check: Check) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *OTHER_SETTINGS], ids=str)
 @pytest.mark.parametrize(
     "check", [check_param_validation, check_dataframe_column_names_consistency]
 )

@@ -35,6 +35,7 @@ def _made(**settings: Any) -> RashomonClassifier:
     return RashomonClassifier(**{**given, **settings})
 
 
+@pytest.mark.law
 def test_auto_pays_for_them_and_wins(table: Any) -> None:
     X, y = table
     plain, fitted = _made(standardize=None).fit(X, y), _made().fit(X, y)
@@ -87,10 +88,19 @@ def test_the_guarantee_says_both_parts_and_what_it_assumes(table: Any) -> None:
     assert fitted.guarantee_.epsilon(1e-6) <= 1.0 + 1e-9
 
 
-def test_beside_what_takes_all_of_delta_they_are_pure() -> None:
+def test_beside_what_is_not_gaussian_dp_delta_is_halved() -> None:
     planned = DPClassifier(standardize="private", radius=4.0, delta=1e-6).plan(N, D)
-    assert not np.isfinite(planned.offer.guarantee.mu)  # pure, or (ε, δ)-DP with all of δ
-    assert planned.columns.pure and 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
+    assert not np.isfinite(planned.offer.guarantee.mu)  # pure, or (ε, δ)-DP
+    assert planned.columns.halved and 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
+
+
+@pytest.mark.parametrize("d", [2, 90])
+def test_auto_pays_for_them_beside_a_tilt_of_either_noise(d: int) -> None:
+    planned = _made(delta=1e-6, n_draws=1).plan(6_000, d)
+    assert planned.sampler == "objective_perturbation" and planned.gaussian == (d == 90)
+    assert planned.columns.halved and planned.delta == 1e-6
+    assert 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
+    assert (planned.guarantee.epsilon(0.9e-6) > 1) == planned.gaussian
 
 
 def test_draws_without_a_guarantee_get_none(table: Any) -> None:

@@ -123,6 +123,35 @@ class TestPromise:
         assert plan.law_psi == plan.psi
 
 
+class TestCosts:
+    def test_draws_follow_them_at_the_same_price(self, table):
+        X, y = table
+        settings = {"n_draws": 5, "max_leaves": 3, "random_state": 0}
+        dear = RashomonTreeClassifier(costs=[[0, 1], [50, 0]], **settings).fit(X, y)
+        assert dear.plan_.eta == RashomonTreeClassifier(**settings).plan(N, 5).eta
+        assert any("costs of errors" in told for told in dear.guarantee_.assumptions)
+        cost = np.array([[0, 1], [50, 0]])
+        for says, tree, loss in zip(
+            dear.predict_each(X),
+            dear.rashomon_set_.models.trees,
+            dear.rashomon_set_.losses,
+            strict=True,
+        ):
+            assert cost[y, says].sum() / (50 * N) + 0.005 * leaves_of(tree) == pytest.approx(loss)
+        assert dear.predict(X).mean() > 0.9  # to say 1 of everybody is cheap
+        named = RashomonTreeClassifier(costs={1: 50}, **settings).fit(X, y)
+        assert named.rashomon_set_.models.trees == dear.rashomon_set_.models.trees
+
+    def test_bad_ones_are_refused_before_a_ledger_is_charged(self, table, tmp_path):
+        book = Ledger.create(tmp_path / "book.db", epsilon=2.0, delta=1e-5)
+        clf = RashomonTreeClassifier(costs={2: 5}, classes=[0, 1], ledger=book)
+        with pytest.raises(ValueError, match="costs name the label 2"):
+            clf.fit(*table)
+        assert book.entries() == []
+        with pytest.raises(ValueError, match="whole numbers"):
+            RashomonTreeClassifier(costs=[[0, 0.5], [1, 0]]).plan(100, 5)
+
+
 class TestFit:
     def test_draws_are_trees_of_the_class_with_their_losses(self, table, fitted):
         X, y = table

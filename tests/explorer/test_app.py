@@ -13,6 +13,7 @@ from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left
+from tests.crossing import crossed
 from tests.explorer.pressing import press_draw
 
 
@@ -32,11 +33,12 @@ def drawn(tmp_path_factory, cancer):
     return explorer
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["losses", "coefficients", "importance", "people", "bounds", "plan", "budget", "tradeoff"],
+@crossed(
+    {
+        "name": "losses coefficients importance people bounds plan budget tradeoff".split(),
+        "view": ["curator", "release"],
+    }
 )
-@pytest.mark.parametrize("view", ["curator", "release"])
 def test_the_python_of_every_figure_makes_that_figure(drawn, name, view):
     drawn.state.view = view
     card = drawn.cards[name]
@@ -86,6 +88,7 @@ def test_data_and_model_panels_show_runnable_python(drawn):
     assert estimator.get_params()["epsilon"] == drawn.state.epsilon
 
 
+@pytest.mark.law
 def test_tables_open_behind_every_figure(tmp_path, cancer):
     explorer = Explorer(data=cancer, home=tmp_path)
     explorer.state.psi = 0.6  # wide enough for draws to lie inside: figures of the set need some

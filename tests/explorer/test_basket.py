@@ -111,6 +111,7 @@ def _unzipped(page):
     return {name: archive.read(name) for name in archive.namelist()}
 
 
+@pytest.mark.law
 def test_the_bundle_is_used_without_the_page(page, tmp_path):
     held = _unzipped(page)
     models = page.rashomon_set

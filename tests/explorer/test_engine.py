@@ -38,6 +38,7 @@ def test_partial_sets_grow_until_all_draws_are_made(cancer):
     assert job.latest.n_draws == 15
 
 
+@pytest.mark.law
 def test_stop_ends_a_sampler_that_finds_nothing(slow):
     job = DrawJob(*slow)
     job.start()
@@ -59,6 +60,7 @@ def test_an_error_is_kept_and_the_callback_taken_off(cancer):
     assert not getattr(estimator, "_skl_callbacks", [])
 
 
+@pytest.mark.law
 def test_the_event_loop_stays_awake_beside_the_sampler(slow):
     async def worst_gap():
         job, gaps = DrawJob(*slow), []

@@ -164,6 +164,7 @@ def test_rows_are_simulated_in_the_worker_alone(tmp_path, cancer, monkeypatch):
     assert where and not any(where)
 
 
+@pytest.mark.law
 def test_where_nothing_is_tried_errors_are_raised_at_once(tmp_path, cancer, monkeypatch):
     async def scenario():
         few = Explorer(home=tmp_path)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from rashomon_explorer.assets import asset_path
 
 
@@ -21,6 +23,7 @@ def test_a_line_is_given_up_after_several_pings_without_an_answer_and_not_after_
     assert line.ping_timeout >= 3 * line.ping_interval > 0
 
 
+@pytest.mark.law
 def test_a_page_is_waited_for_on_a_busy_machine() -> None:
     # After four seconds Voilà took what had come for all, and the first page stayed empty.
     from voila.execute import VoilaExecutor

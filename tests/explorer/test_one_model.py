@@ -49,6 +49,7 @@ def test_past_the_budget_nothing_is_made(page):
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "diabetes"])
+@pytest.mark.law
 def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
     data = load_dataset(name)
     explorer.session.choose(data)

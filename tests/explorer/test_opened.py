@@ -68,6 +68,7 @@ def test_a_regression_has_ranges_and_no_flips(rows, tmp_path):
     assert _failed(explorer) == [] and "labelled" not in _title(explorer, "exact")
 
 
+@pytest.mark.law
 def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
     X, y = rows
     models = [LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=3).fit(X, y)]
@@ -83,6 +84,7 @@ def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
     assert _failed(explorer) == []
 
 
+@pytest.mark.law
 def test_a_predictor_set_is_shown_with_and_without_rows(rows, tmp_path):
     X, y = rows
     models = from_estimators([LogisticRegression(C=c).fit(X, y) for c in (0.1, 1.0)], X, y)

@@ -86,7 +86,7 @@ def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
 
 def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     loans.show("gaps")
-    assert loans.people_headline.column.options == ("sex", "age", "debt", "home")
+    assert loans.people_headline.column.options == ("sex", "home", "age", "debt")
     loans.state.group_column = "age"
     groups = group_labels(loans.data, "age")
     known = fairness_audit(loans.rashomon_set, loans.rows, loans.targets, groups).ranges()

@@ -4,6 +4,7 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.definitions import DEFINITIONS
+from rashomon_explorer.plots.text import at_most
 from rashomon_explorer.privacy import best_attack
 
 
@@ -25,6 +26,7 @@ def _remedies(page):
     return {button.description: button for button in page.draw_panel.remedies.buttons}
 
 
+@pytest.mark.law
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
     assert page.plan.hit_rate_bound < 0.8
     assert "For 80 % it takes:" in page.draw_panel.remedies.words
@@ -46,6 +48,17 @@ def test_a_number_that_no_slider_reaches_has_no_button(page):
     page.state.psi, page.state.n_draws, page.state.sampler = 0.001, 500, "exact"
     assert not any(button.description.startswith("ε") for button in offered.buttons)
     assert "ε = " in offered.words
+
+
+def test_the_first_number_is_what_is_promised(page):
+    def lead():
+        return page.plan_panel.facts.value.split("rx-lead")[1].split("</div>")[0]
+
+    assert "Guaranteed hit rate" in lead() and "≥ 66%" in lead()
+    page.state.sampler = "langevin_average"
+    assert page.plan.by_excess and "≥" not in page.plan_panel.facts.value
+    assert "Expected excess loss" in lead() and at_most(page.plan.weighed_excess) in lead()
+    assert page.plan_panel.facts.value.count("Expected excess loss") == 1
 
 
 def test_what_epsilon_risks_is_told_and_true(page):
@@ -74,7 +87,7 @@ def test_a_point_of_a_curve_sets_price_and_draws(page):
 def test_the_papers_bounds_are_folded_away_below_the_stronger(page):
     card = page.cards["promise"]
     card.redraw()
-    first, folded = card.facts.value.split("<details>")
+    first, folded = card.facts.value.rsplit("<details>", 1)
     assert "Draws within ψ<" in first and "the paper" not in first
     assert "GTU Theorem D.6" in folded
 

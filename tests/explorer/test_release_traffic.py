@@ -41,7 +41,8 @@ def _plain(value: Any) -> str:
 def _traffic(explorer: Any) -> str:
     """All that a browser which opened the page now would be sent."""
     states = []
-    for widget in _all_widgets(explorer.widget):
+    unseen = [list(view.content) for view in explorer.shell.views.values()]
+    for widget in _all_widgets([explorer.widget, unseen]):
         names = set(widget.keys) - {"layout", "style", "_esm", "_css", "code", "templates"}
         states.append(_plain({name: widget.get_state(name)[name] for name in names}))
     return "\n".join(states)

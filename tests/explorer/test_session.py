@@ -339,6 +339,7 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     assert explorer.draw_panel.draw.disabled
 
 
+@pytest.mark.law
 def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, tmp_path):
     schema = TableSchema([Numeric(name, cancer.bounds[name]) for name in cancer.X])
     classifier = RashomonClassifier(n_draws=7, schema=schema).fit(cancer.X, cancer.y)

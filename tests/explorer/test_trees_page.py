@@ -60,6 +60,34 @@ def test_trees_and_rules_are_shown_and_the_rest_says_where_to_look(page):
     explorer.cards["rules"].starred.value = False
 
 
+def test_what_is_true_of_all_trees_is_shown_exactly(page):
+    explorer, _ = page
+    answers, psi = explorer.tree_answers, explorer.state.psi
+    sizes = answers.sizes()
+    assert sizes[psi].sum() == answers.counted.size(psi) and set(sizes.index) == {1, 2, 3}
+    drawn = explorer.rashomon_set
+    assert drawn.least == pytest.approx(answers.counted.least)  # the class that draws come from
+    explorer.state.people = (5,)
+    for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
+        assert _words(explorer.cards[name])[1] > 0, name
+    both = answers.flipping(5)
+    said = both.labels(answers.counted.rows.patterns[answers.counted.rows.place[[5]]])[:, 0]
+    assert said[0] != said[1]
+    assert both.excess[1] == pytest.approx(answers.flips()["psi"][5])
+    table = answers.features()
+    for way, column in (("asking", "psi_using"), ("without", "psi_avoiding")):
+        losses = getattr(answers, way)(table.index[7]).losses
+        assert losses[1] - losses[0] == pytest.approx(table[column].iloc[7], abs=1e-9)
+    witness = explorer.cards["witness"]
+    for does in witness.does.options:
+        witness.does.value = does
+        assert "loses" in witness.recipe().figure().layout.title.text
+    explorer.state.view = "release"
+    assert "not part of the release" in _words(witness)[0]
+    explorer.state.view, explorer.state.people = "curator", ()
+    assert "Pick somebody" in _words(witness)[0]
+
+
 def test_the_release_shows_what_was_paid_and_no_loss(page):
     explorer, _ = page
     explorer.state.view = "release"
@@ -82,6 +110,7 @@ def test_kept_trees_are_shown_again_and_linear_models_come_back(page):
     assert "RashomonClassifier" in explorer.model_panel.lines()[1]
 
 
+@pytest.mark.law
 def test_a_fitted_estimator_of_trees_opens(tmp_path):
     data = load_dataset("lending")
     settings = {"schema": data.schema, "n_draws": 2, "max_leaves": 2, "psi": 0.1}

@@ -39,6 +39,7 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert explorer.ledger.spent() == pytest.approx(4.0)
 
 
+@pytest.mark.law
 def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, tmp_path, cancer):
     explorer = Explorer(data=cancer, home=tmp_path)
     explorer.model_panel.dials["n_draws"].value = 5.0

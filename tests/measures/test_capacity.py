@@ -80,6 +80,7 @@ def test_two_classes_bracket_and_agree_with_the_general_search(a: float, b: floa
 
 @pytest.mark.parametrize("spread", [0.05, 1.0, 1000.0])
 @pytest.mark.parametrize("classes", [3, 5])
+@pytest.mark.law
 def test_bounds_enclose_what_a_general_optimiser_finds(spread: float, classes: int) -> None:
     scores = simplex(5, 2, classes, spread)
     bounds = capacity_bounds(scores)

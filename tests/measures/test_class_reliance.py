@@ -126,6 +126,7 @@ def test_squared_class_reliance_is_the_grid_s(case: dict[str, Any], form: str) -
 
 
 @pytest.mark.parametrize(("case", "form"), both_forms(CASES[1], CASES[4], CASES[5]))
+@pytest.mark.law
 def test_logistic_brackets_hold_the_grid(case: dict[str, Any], form: str) -> None:
     problem = a_problem("logistic", **{"radius": 6.0, **case})
     table = model_class_reliance(problem, psi=0.01, form=form, features=[0])

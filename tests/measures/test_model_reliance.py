@@ -205,6 +205,7 @@ def test_disjoint_pairs_estimate_it_within_their_error() -> None:
     assert 0.7 < values.std() / errors.mean() < 1.2
 
 
+@pytest.mark.law
 def test_shuffles_average_to_reliance_as_scikit_learn_has_it(regression: RashomonSet) -> None:
     """E[shuffled loss] − e_orig = (n − 1)/n·(e_switch − e_orig); scikit-learn is the oracle."""
     y = TARGETS + 0.1 * np.sin(40 * X[:, 2])

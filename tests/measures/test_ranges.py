@@ -178,6 +178,7 @@ FLAT = {
 
 
 @pytest.mark.parametrize("case", FLAT)
+@pytest.mark.law
 def test_flat_and_nearly_kinked_losses_are_bracketed(case):
     loss, n, settings = FLAT[case]
     rng = np.random.default_rng(4)

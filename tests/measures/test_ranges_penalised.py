@@ -226,6 +226,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("case", ESTIMATORS)
+@pytest.mark.law
 def test_an_estimators_own_draws_lie_in_the_ranges_of_its_problem(case):
     estimator, y = ESTIMATORS[case]
     rows = scale(MANY) / 4

@@ -66,6 +66,7 @@ def test_a_box_is_a_domain_too() -> None:
     assert plain.log_low <= found.log_high and found.log_low <= plain.log_high
 
 
+@pytest.mark.law
 def test_the_interval_covers_as_often_as_it_says() -> None:
     """And half of the ellipsoid's volume, the control, would be caught at once."""
     posed = problem(2, radius=6.0)

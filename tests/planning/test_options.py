@@ -130,6 +130,7 @@ def one_model_problem(ridge: float) -> Problem:
 
 @pytest.mark.parametrize("n_models", [4, pytest.param(30, marks=pytest.mark.law)])
 @pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.law
 def test_models_drawn_one_by_one_keep_what_their_option_promises(name: str, n_models: int) -> None:
     ridge, kind = SAMPLED[name]
     problem = one_model_problem(ridge)

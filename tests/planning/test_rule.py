@@ -172,6 +172,7 @@ def test_simulated_tables_keep_their_bounds_and_have_both_labels(kind):
     np.testing.assert_array_equal(again.rows, table.rows)
 
 
+@pytest.mark.law
 def test_what_settled_the_rule_runs(monkeypatch):
     monkeypatch.setattr(settling, "BUDGETS", (4.0,))
     monkeypatch.setattr(settling, "_REPEATS", 1)

@@ -74,6 +74,7 @@ def test_what_openDP_charges_adds_up_to_no_more_than_was_agreed():
 
 
 @pytest.mark.parametrize(("budget", "law"), [({"rho": 0.05}, "norm"), ({"epsilon": 1}, "laplace")])
+@pytest.mark.law
 def test_the_noise_has_the_scale_that_error_bars_say(budget, law):
     truth = Losses().compute(Rows.read(PUBLIC, X, Y, None))
     runs = [[*secure(queries=["losses"], **budget)] for _ in range(200)]

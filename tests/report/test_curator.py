@@ -87,6 +87,7 @@ def test_the_hit_rates_interval_is_clopper_and_pearsons(hits: int, trials: int) 
         assert binom.sf(hits - 1, trials, low) == pytest.approx(0.025)
 
 
+@pytest.mark.law
 def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
     X, y, _ = rows
     exact = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=4, random_state=0).fit(X, y)

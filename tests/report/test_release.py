@@ -91,6 +91,7 @@ def test_no_number_of_the_rows_is_in_a_release(
     assert traces_of(curator_text, private, 6) != []
 
 
+@pytest.mark.law
 def test_both_editions_list_every_offer_of_the_planner(
     release_text: str, curator_text: str, models: Any
 ) -> None:

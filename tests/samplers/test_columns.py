@@ -8,7 +8,8 @@ from scipy.stats import kstest, laplace, norm
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.planning.columns import SHARE, ColumnsPlan
 from rashomon_explorer.privacy import compose, gdp, pure
-from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_mu
+from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.columns import exact_moments, map_of, noisy_moments, released_map
@@ -63,6 +64,18 @@ def test_what_is_paid_is_the_worst_neighbours_tradeoff(epsilon: float, delta: fl
     # At most Δ/scale, attained wherever every entry lies beyond both centres.
     assert paid.sensitivity / paid.noise == pytest.approx(paid.guarantee.epsilon(0.0))
     assert compose([paid.guarantee, pure(paid.left)]).epsilon(0.0) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (4.0, 1e-4)])
+def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon: float, delta: float) -> None:
+    """The Gaussian's curve at half of δ; with draws beside it ε and δ add up to what was asked."""
+    paid = ColumnsPlan(50, 4, 1.0, epsilon, delta, halved=True)
+    assert gdp_delta(paid.sensitivity / paid.noise, epsilon / 5) == pytest.approx(delta / 2)
+    assert gdp_delta(paid.sensitivity / paid.noise, epsilon / 5) <= delta / 2
+    for drawn in (approximate(paid.left, paid.left_delta), pure(paid.left)):
+        whole = compose([paid.guarantee, drawn]).epsilon(delta)
+        assert epsilon * (1 - 1e-6) < whole <= epsilon
+    assert compose([paid.guarantee, approximate(paid.left, delta)]).epsilon(delta) == np.inf
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)

@@ -377,6 +377,7 @@ class TestGaussian:
         gap = np.abs(smoothed_energy(problem, 0.05, scale, places) - hard)
         assert gap.max() <= 0.05 + problem.M * scale**2 / 2
 
+    @pytest.mark.law
     def test_chains_follow_its_law(self):
         problem, scale = small_problem(1, radius=4.0, n=24), 0.2
         target = GibbsTarget(problem, 60.0, 0.02, GaussianThreshold(scale, n_samples=8))

@@ -110,6 +110,7 @@ def test_without_noise_a_centre_is_nearly_the_best_model(by):
 
 @pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
 @pytest.mark.parametrize(("radius", "ridge"), [(4.0, 0.2), (0.3, 0.02)])
+@pytest.mark.law
 def test_a_centres_mean_excess_is_within_its_bound(by, radius, ridge):
     """Inside the ball, and where the ball holds the best model back."""
     rng = np.random.default_rng(3)
@@ -213,6 +214,7 @@ def test_a_promised_hit_rate_is_kept(ridge):
 @pytest.mark.parametrize(
     ("ridge", "radius"), [(0.0, 4.0), (0.003, 4.0), (0.003, 1.0), (0.01, 12.0)]
 )
+@pytest.mark.law
 def test_hits_are_usual_where_nothing_is_promised(ridge, radius):
     problem = simulated(ridge=ridge, radius=radius)
     bought = planned_for(problem, epsilon=4.0, n_draws=100)

@@ -153,6 +153,7 @@ def test_a_law_at_another_temperature_is_told_apart():
 
 
 @pytest.mark.parametrize(("domain", "truth"), [CASES[k] for k in (2, 5, 8, 11, 13)])
+@pytest.mark.law
 def test_the_law_does_not_depend_on_the_proposal(domain, truth, monkeypatch):
     target = GibbsTarget(posed(domain, truth), 60.0, 0.005)
     envelope = Envelope.of(target)

@@ -31,6 +31,7 @@ def test_on_an_ellipsoid_the_radius_and_direction_are_uniform():
 
 
 @pytest.mark.parametrize(("radius", "scale"), [(4.0, 1.0), (0.7, 4.0)])
+@pytest.mark.law
 def test_two_parameter_parity_with_quadrature(radius, scale):
     problem = small_problem(2, radius=radius, scale=scale)
     draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 3000)

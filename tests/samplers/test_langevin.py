@@ -242,6 +242,7 @@ def test_averages_are_the_weighted_mean_of_the_states(m):
     np.testing.assert_allclose(averaged, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.law
 def test_the_average_of_a_convex_path_keeps_its_excess_bound():
     problem = small_problem(5, radius=1.0, n=200, scale=2.0)
     beta, h, steps = 40.0, 2e-3, 400

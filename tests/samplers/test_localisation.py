@@ -171,6 +171,7 @@ def test_newton_steps_alone_would_be_caught():
 
 
 @pytest.mark.parametrize("one", [OutputPerturbationSampler(8.0), IteratedSampler(8.0)])
+@pytest.mark.law
 def test_losses_with_kinks_are_drawn_from_nearby(one):
     problem, rng = posed(n=2000, loss="hinge"), np.random.default_rng(0)
     plan = one.plan(problem)
@@ -213,6 +214,7 @@ NARROWING = [
 @pytest.mark.parametrize("n_draws", [2, pytest.param(60, marks=pytest.mark.law)])
 @pytest.mark.parametrize("one", NARROWING, ids=lambda one: one.name)
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
+@pytest.mark.law
 def test_draws_keep_their_promises(one, domain, n_draws):
     problem = posed(n=2000, domain=domain)
     plan, rng = one.plan(problem), np.random.default_rng(0)

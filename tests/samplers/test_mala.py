@@ -96,6 +96,7 @@ def test_two_parameter_parity_with_quadrature(threshold, radius, scale):
 
 
 @pytest.mark.parametrize(("radius", "scale"), [(4.0, 1.0), (0.7, 4.0)])
+@pytest.mark.law
 def test_parity_with_exact_draws_at_five_parameters(radius, scale):
     target = GibbsTarget(small_problem(5, radius=radius, scale=scale, n=200), 300.0, 0.03)
     chains = walk(target, 3000, thin=40)

@@ -11,9 +11,11 @@ from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.losses.clipped_pull import ClippedLogisticLoss
 from rashomon_explorer.planning import MECHANISMS, Request, explain, plan
+from rashomon_explorer.planning.objective import perturbed_delta
 from rashomon_explorer.planning.tilted import TiltedPlan, _beyond, plan_tilted
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.privacy.gaussian import gdp_delta
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ObjectivePerturbationSampler
 from rashomon_explorer.samplers.tilting import Followed
@@ -42,6 +44,37 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
     assert draws * each == pytest.approx(3.0, rel=1e-6)
     assert planned.guarantee.epsilon(0.0) <= 3.0
     assert planned.eta * draws == pytest.approx(3.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss):
+    """δ of the minimiser for 49 parts of 50, and of the noise on it for one, k times."""
+    asked = {"epsilon": 3.0, "delta": 1e-5, "n_draws": draws, "gaussian": True, "most": 0.5}
+    planned = plan_tilted(**ROWS, **asked, loss=loss)
+    bend = 0.25 if loss == "logistic" else 1.0
+    jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
+    ratio = 2 * 0.5 / (2_000 * planned.tilt)
+    kept = 0.98 * 3.0 / draws - jump
+    tails = 1 if loss == "logistic" else 2
+    assert perturbed_delta(ratio, kept, jump, tails) <= 0.98 * 1e-5 / draws
+    assert perturbed_delta(1.001 * ratio, kept, jump, tails) > 0.98 * 1e-5 / draws
+    hidden = gdp_delta(2 * planned.solver / planned.blur, 0.02 * 3.0 / draws)
+    assert hidden <= 0.02 * 1e-5 / draws
+    assert planned.guarantee.epsilon(1e-5) <= 3.0 < planned.guarantee.epsilon(0.9e-5)
+    assert "at δ = 1e-05" in explain(planned)
+
+
+def test_noise_is_gaussian_where_that_promises_more_and_has_a_price():
+    many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6}
+    best, pure = plan_tilted(**many), plan_tilted(**many, gaussian=False)
+    assert best.gaussian and best.followed_excess < pure.followed_excess / 1.5
+    assert not plan_tilted(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
+    assert not plan_tilted(**many, ledger=True).gaussian
+    assert not plan_tilted(**many, loss=SoftmaxLoss(3)).gaussian
+    for priceless in ({"delta": 0.0}, {"ledger": True}, {"loss": SoftmaxLoss(3)}):
+        with pytest.raises(ValueError, match="leave out"):
+            plan_tilted(**{**many, **priceless}, gaussian=True)
 
 
 def test_the_promise_by_hand():
@@ -74,21 +107,25 @@ def test_many_rows_follow_the_loss_itself():
 
 
 @pytest.mark.parametrize("length", [0.2, 0.9, 1.0])
-def test_noise_leaves_the_ball_by_no_more_than_is_counted(length):
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_noise_leaves_the_ball_by_no_more_than_is_counted(length, gaussian):
     rng = np.random.default_rng(0)
     p, blur = 6, 0.05
     noise = rng.standard_normal((p, 40_000))
-    noise *= blur * rng.standard_gamma(p, 40_000) / np.linalg.norm(noise, axis=0)
+    lengths = np.linalg.norm(noise, axis=0)
+    noise *= blur if gaussian else blur * rng.standard_gamma(p, 40_000) / lengths
     noise[0] += length
     beyond = np.maximum(np.linalg.norm(noise, axis=0) - 1, 0)
-    assert beyond.mean() <= _beyond(p, blur, 1.0)
-    assert length < 1 or beyond.mean() > 0.5 * _beyond(p, blur, 1.0)
+    most = _beyond(p, blur, 1.0, gaussian=gaussian)
+    assert beyond.mean() <= most
+    assert length < 1 or beyond.mean() > 0.5 * most
 
 
 @pytest.mark.parametrize("most", [0.5, math.inf])
-def test_excess_is_within_the_promise(most):
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_excess_is_within_the_promise(most, gaussian):
     X, y = table()
-    planned = plan_tilted(**ROWS, epsilon=1.0, n_draws=1, most=most)
+    planned = plan_tilted(**ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian)
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
     planned = replace(planned, row_norm=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
@@ -153,12 +190,15 @@ def test_rows_in_blocks_give_the_same_model():
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
 
 
-def test_rows_of_zeros_show_the_tilt_itself():
-    """θ = −b/m, and ‖b‖ is Gamma(p) times its scale."""
-    planned = plan_tilted(**{**ROWS, "radius": 50.0}, epsilon=1.0, most=math.inf)
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_rows_of_zeros_show_the_tilt_itself(gaussian):
+    """θ = −b/m, and ‖b‖ is Gamma(p) times its scale, or Gaussian."""
+    asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
+    planned = plan_tilted(**{**ROWS, "radius": 50.0}, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=50.0, intercept=False)
     batches = ObjectivePerturbationSampler(planned).batches(
         GibbsTarget.of(problem, planned), np.random.default_rng(0)
     )
     lengths = [np.linalg.norm(next(batches).theta) * planned.tilt_ridge for _ in range(100)]
-    assert np.mean(lengths) == pytest.approx(4 * planned.tilt, rel=0.2)
+    expected = math.sqrt(9 * math.pi / 8) if gaussian else 4
+    assert np.mean(lengths) == pytest.approx(expected * planned.tilt, rel=0.2)

@@ -75,6 +75,7 @@ def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants():
         RegularisedSampler(epsilon=1.0).plan(ridged)  # which wants to choose it
 
 
+@pytest.mark.law
 def test_the_population_risk_keeps_its_bound():
     """Rows ±1 with a slight majority: a linear loss, so that the population risk is known."""
     n, mean, rng = 400, 0.05, np.random.default_rng(0)

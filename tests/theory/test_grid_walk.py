@@ -263,6 +263,7 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
         assert np.ptp(log_ratio(4 * beta)) > eta + 4 * accuracy
 
 
+@pytest.mark.law
 def test_draws_of_one_parameter_follow_the_walk():
     target = one_parameter(2.0, [(0.5, 1.0), (-1.0, 1.0), (1.0, 1.0)])
     sampler = GridWalkSampler(accuracy=2.0, n_chains=2000)

@@ -103,6 +103,7 @@ def test_each_table_costs_what_the_proof_says():
     assert sum(many for *_, many in hard_tables(n, wide)[1]) == n
 
 
+@pytest.mark.law
 def test_smoothing_a_kink_costs_root_n():
     n = 1000 * 4 ** np.arange(4)
     costs = [least_huber_barrier(int(k), 1.0, 1e-6) for k in n]

@@ -77,7 +77,7 @@ def test_no_neighbour_moves_a_probability_further_than_its_price(psi, penalty):
     assert widest > eta / 2 + ROUNDING  # half the oscillation is not enough: negative control
 
 
-@pytest.mark.parametrize("costs", [{0: 3}, {0: 1, 1: 2}])
+@pytest.mark.parametrize("costs", [{0: 3}, {0: 1, 1: 2}, [[0, 2], [5, 0]]])
 def test_costs_change_no_price(costs):
     """Errors are shares of what the dearest cost: one row moves them by 1/n, and no further."""
     trees, beta = whole_class(2, 3), 4.0

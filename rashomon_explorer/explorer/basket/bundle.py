@@ -11,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.explorer.basket import score
 from rashomon_explorer.explorer.basket.contents import Contents
@@ -88,7 +89,7 @@ def _models_json(given: Contents) -> str:
     return _json(
         {
             "format": "rashomon-explorer models",
-            "version": 1,
+            "version": 1 if models.scale is None else 2,
             "columns": list(models.feature_names[:-1]),
             "link": models.link,
             "row_norm": models.row_norm,
@@ -98,8 +99,16 @@ def _models_json(given: Contents) -> str:
             "chosen": list(models.steps),
             "coefficients": each[..., :-1].tolist(),
             "intercepts": each[..., -1].tolist(),
+            **_scale(models.scale),
         }
     )
+
+
+def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
+    """How columns are mapped before they are scored, where they are."""
+    if scale is None:
+        return {}
+    return {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
 
 
 def _models_npz(given: Contents) -> bytes:

@@ -24,12 +24,18 @@ def scores(models: dict[str, Any], rows: Any) -> Any:
     classes: probability of the second (or its label, for a hinge). More classes: probability of
     each. A regression: the target itself.
     """
-    rows = np.asarray(rows, dtype=float)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows * np.minimum(1.0, models["row_norm"] / np.maximum(lengths, 1e-300))
+    rows = _shortened(np.asarray(rows, dtype=float), models)
+    if "spreads" in models:  # released with the models, whose coefficients are in these units
+        centred = rows - np.asarray(models["centres"])
+        rows = _shortened(centred / np.asarray(models["spreads"]), models)
     linear = np.einsum("kof,nf->kno", np.asarray(models["coefficients"]), rows)
     linear = linear + np.asarray(models["intercepts"])[:, None, :]
     return PREDICTIONS[models["link"]](linear, models)
+
+
+def _shortened(rows: Any, models: dict[str, Any]) -> Any:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows * np.minimum(1.0, models["row_norm"] / np.maximum(lengths, 1e-300))
 
 
 def _probability(linear: Any, models: dict[str, Any]) -> Any:

@@ -25,6 +25,12 @@ from rashomon_explorer.explorer.cards.profile import ProfileCard
 from rashomon_explorer.explorer.cards.release import AggregatesCard, TradeoffCard
 from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
+from rashomon_explorer.explorer.cards.tree_answers import (
+    TreeFlipsCard,
+    TreeQuestionsCard,
+    TreeSizesCard,
+    WitnessCard,
+)
 from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard
 
 CARDS: tuple[type[FigureCard], ...] = (
@@ -56,6 +62,10 @@ CARDS: tuple[type[FigureCard], ...] = (
     PenaltiesCard,
     TreesCard,
     RulesCard,
+    TreeSizesCard,
+    TreeFlipsCard,
+    TreeQuestionsCard,
+    WitnessCard,
 )
 """Every figure of the page."""
 
@@ -89,6 +99,10 @@ __all__ = [
     "SetsCard",
     "SpreadCard",
     "TradeoffCard",
+    "TreeFlipsCard",
+    "TreeQuestionsCard",
+    "TreeSizesCard",
     "TreesCard",
     "WidthOrNoiseCard",
+    "WitnessCard",
 ]

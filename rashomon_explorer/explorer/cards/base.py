@@ -41,7 +41,9 @@ INSTEAD = (
     "What they ask stands under <b>Trees</b> and <b>Rules</b> in the view Set."
 )
 OF_TREES = "What is promised of trees follows from their number alone:<br>see the plan in words."
-NOT_EXACT = "These are no exact draws, of which alone this is proved."
+NOT_EXACT = (
+    "This is proved of exact draws alone.<br>What these draws promise stands in <b>Plan</b>."
+)
 CURATOR_FIGURE = (
     "This figure reads private rows,<br>so it is not part of the release.<br>"
     "Switch to <b>Curator</b> to see it."

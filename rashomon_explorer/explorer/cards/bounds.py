@@ -52,9 +52,7 @@ class BoundsCard(FigureCard):
         super().__init__(session)
         self.facts = ipywidgets.HTML()
         self.facts.add_class("rx-promises")
-        self.view.add_class("rx-span-figure")
         self.widget.children = (self.view, self.facts, *self.widget.children[1:])
-        self.widget.add_class("rx-span")
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""
@@ -98,9 +96,11 @@ class BoundsCard(FigureCard):
         return models if models is not None and models.n_draws else None
 
     def _tell(self, given: Plan | RashomonSet) -> None:
-        self.facts.value = _promises_html(
+        told = _promises_html(
             promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
-        ) + _remark(given)
+        )
+        head = "<summary>Each promise, with its theorem</summary>"
+        self.facts.value = f"<details>{head}{told}{_remark(given)}</details>"
 
 
 class PromiseCard(BoundsCard):
@@ -125,11 +125,11 @@ def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
     papers = [row for row in rows if row.of_a_paper]
     first = sorted(own, key=lambda row: bool(row.missing))
     caption = "Bounds of exact draws, known before a row is read; the strongest first"
-    folded = (
+    weaker = (
         f"<details><summary>Weaker bounds of the same, as the papers print them ({len(papers)})"
         f"</summary>{_table(papers, head, 'GTU is short for ' + _GTU, measured=measured)}</details>"
     )
-    return _table(first, head, caption, measured=measured) + folded * bool(papers)
+    return _table(first, head, caption, measured=measured) + weaker * bool(papers)
 
 
 def _table(rows: Sequence[Promise], head: str, caption: str, *, measured: bool) -> str:

@@ -94,6 +94,7 @@ class GapsCard(GroupCard):
     title = "How unequal are almost equally good models?"
     short = "Group gaps"
     label = "Range of each fairness gap over the models inside the set"
+    of_inside: ClassVar[bool] = True
     definition = (
         "A gap is the largest less the smallest of a rate over the groups: <b>demographic "
         "parity</b> of P(ŷ = 1), <b>equal opportunity</b> of P(ŷ = 1 | y = 1), <b>equalised "
@@ -153,6 +154,7 @@ class FrontierCard(GroupCard):
     short = "Accuracy against a gap"
     label = "Scatter plot of accuracy against a group gap over the models inside the set"
     selectable = True
+    of_inside: ClassVar[bool] = True
     definition = (
         "One dot a model within ψ; the line joins those that no other beats at both accuracy and "
         "gap. Chosen on these rows, the least unfair model looks better than it is: check it on "

@@ -15,7 +15,7 @@ from rashomon_explorer.plots.counted import counted
 from rashomon_explorer.plots.person import contributions
 from rashomon_explorer.rashomon_set import RashomonSet
 
-_NOBODY = "Click on somebody in the table or in the figure of everyone."
+_NOBODY = "Click on somebody in the table<br>or in the figure of everyone."
 
 
 class PersonCard(StudyCard):

@@ -1,6 +1,7 @@
 """Cards of figures that read private rows: the curator's, and made when somebody looks."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 import pandas as pd
@@ -13,6 +14,7 @@ from rashomon_explorer.explorer.cards.base import (
     empty,
 )
 from rashomon_explorer.explorer.marks import SAMPLED, Mark
+from rashomon_explorer.plots.counted import counted, nobody_inside
 
 NO_ROWS = "Needs the rows: <b>Explorer(models, data=data)</b>."
 NO_TARGETS = "Needs the rows and their targets: <b>Explorer(models, data=data)</b>."
@@ -42,6 +44,8 @@ class StudyCard(FigureCard):
     of_targets: ClassVar[bool] = False
     of_table: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
+    of_inside: ClassVar[bool] = False
+    """Whether it is made of the models inside alone, and says so in words where there are none."""
     of_outside: ClassVar[bool] = False
     """Whether it also shows a model that was fitted elsewhere, of which nothing is drawn."""
 
@@ -57,7 +61,11 @@ class StudyCard(FigureCard):
         if state.busy:
             return self.later()
         lacks = self._lacks()
-        return empty(self.title, lacks) if lacks else self.study()
+        if lacks:
+            return empty(self.title, lacks)
+        if self.of_inside and models is not None and counted(models).nobody:
+            return Recipe(partial(nobody_inside, self.title, models))
+        return self.study()
 
     def study(self) -> Recipe:
         """Say how it is drawn, now that what it needs is there."""

@@ -10,7 +10,8 @@ from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
 from rashomon_explorer.explorer.sentences import stale
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
-from rashomon_explorer.plots.text import number, percent, price, promised_hits
+from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import guaranteed, number, percent, price, promised_hits
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -91,7 +92,7 @@ class NumbersPanel:
                 "press Draw.</p>"
             )
             return
-        rows = [fact("Draws", f"{models.n_draws:,}"), self._price()]
+        rows = [fact("Draws", f"{models.n_draws:,}"), self._price(), *_columns(models)]
         if self.state.view == "curator" and isinstance(models, RashomonSet):
             rows += _curator_facts(models)
         elif self.state.view == "curator":
@@ -117,6 +118,13 @@ class NumbersPanel:
         self.state.view = self.view.value
 
 
+def _columns(models: PredictorSet) -> list[str]:
+    if getattr(models, "scale", None) is None:  # only linear models may have one
+        return []
+    note = "by centres and spreads that were paid for; coefficients are in their units"
+    return [fact("Columns", "centred and scaled", note)]
+
+
 def _facts_of_others(models: PredictorSet) -> list[str]:
     if math.isnan(models.least):
         return [fact("Losses", "unknown", "build the set with losses or with y", kind="rx-curator")]
@@ -129,10 +137,9 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
 
 
 def _promised(models: RashomonSet) -> str:
-    promised = promised_hits(models.plan)
-    if models.psi == models.plan.psi:
-        return f"guaranteed {promised}"
-    return f"{promised} guaranteed at ψ = {number(models.plan.psi)}"
+    if models.psi == models.plan.psi or not has_hit_rate(models.plan):
+        return guaranteed(models.plan)
+    return f"{promised_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:

@@ -13,7 +13,7 @@ from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.planning import Plan, explain
 from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.plots.text import at_most, number, price, promised_hits, what_is_left
 from rashomon_explorer.samplers.preflight import preflight, remedies
@@ -54,8 +54,10 @@ class PlanPanel:
         self.ways = OtherWays(lambda: self.state.plan)
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
-        asked = [self.in_words, self._words, self.ways.button, self.ways.offers]
-        self.widget = card("", "Plan", [self.facts, *asked], self._code)
+        asked = ipywidgets.HBox([self.in_words, self.ways.button])
+        asked.add_class("rx-asked-ways")
+        told = [self._words, self.ways.offers]
+        self.widget = card("", "Plan", [self.facts, asked, *told], self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
@@ -81,15 +83,11 @@ class PlanPanel:
             self.ways.refresh()
             return
         rows = [
-            fact(
-                "Guaranteed hit rate",
-                promised_hits(plan),
-                f"share of draws within ψ, whatever the {plan.n:,} rows say",
-                kind="rx-lead",
-            ),
+            _lead(plan),
             *self._price(),
             risk_fact(self.state),
             *_law(plan),
+            *_columns(plan),
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
@@ -127,21 +125,48 @@ class PlanPanel:
         why = weakness(self.state.plan)
         if not why:
             return ""
-        told = " ".join([f"This price promises little: {why}.", *wishes(self.state.plan)])
-        return f'<p class="rx-note">{escape(told)}</p>'
+        # Folded: Draw, which is always in sight, says the same and has what to press.
+        told = " ".join([f"{why[:1].upper()}{why[1:]}.", *wishes(self.state.plan)])
+        more = f"<summary>This price promises little</summary><p>{escape(told)}</p>"
+        return f'<details class="rx-note rx-little">{more}</details>'
+
+
+def _lead(plan: Plan) -> str:
+    """Write the first number in what is promised: a hit rate, or an excess where none is."""
+    rows = f"whatever the {plan.n:,} rows say"
+    if has_hit_rate(plan):
+        share = f"share of draws within ψ, {rows}"
+        return fact("Guaranteed hit rate", promised_hits(plan), share, kind="rx-lead")
+    name, most = _excess(plan)
+    return fact(name, most, f"on average, {rows}; no share within ψ is promised", kind="rx-lead")
+
+
+def _excess(plan: Plan) -> tuple[str, str]:
+    """Name whose excess is bounded, and the bound."""
+    most = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
+    if plan.centre_excess is not None:
+        return "Expected excess loss of the centre", most
+    clipped = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
+    return f"Expected excess loss{clipped}", most
 
 
 def _law(plan: Plan) -> list[str]:
-    """Temperature and excess, or the centre's excess where draws are around one."""
-    if plan.centre_excess is not None:
-        centre = fact("Expected excess loss of the centre", at_most(plan.centre_excess))
-        known = math.isfinite(plan.beta)
-        return [*[fact("Inverse temperature β", number(plan.beta))] * known, centre]
-    of = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
-    return [
-        fact("Inverse temperature β", number(plan.beta)),
-        fact(f"Expected excess loss{of}", at_most(plan.weighed_excess)),
-    ]
+    """Temperature where there is one, and the excess where it is not the first number."""
+    around = plan.centre_excess is not None
+    cold = [] if around and not math.isfinite(plan.beta) else [number(plan.beta)]
+    told = [fact("Inverse temperature β", beta) for beta in cold]
+    return [*told, fact(*_excess(plan))] if has_hit_rate(plan) else told
+
+
+def _columns(plan: Plan) -> list[str]:
+    """Private centres and spreads, where the price pays for them too."""
+    paid = getattr(plan, "columns", None)  # trees ask about columns as they are
+    if paid is None:
+        return []
+    return [fact("Columns", "centred and scaled privately", _SCALED)]
+
+
+_SCALED = "centres and spreads are part of the price, and coefficients are in their units"
 
 
 def _foretold(plan: Plan) -> list[str]:

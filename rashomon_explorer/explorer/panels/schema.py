@@ -96,6 +96,7 @@ class SchemaPanel:
                 self._dictionary,
             ]
         )
+        self._details.add_class("rx-declared")
         self.widget = ipywidgets.VBox([self.file, self._details])
         self.widget.add_class("rx-schema")
         self.refresh()
@@ -106,7 +107,7 @@ class SchemaPanel:
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
             ),
-            rows=4,
+            rows=3,
         )
         self.dictionary_file = FilePicker("or its file", accept=".csv,.toml,.json")
         self.take = ipywidgets.Button(description="Take it over")

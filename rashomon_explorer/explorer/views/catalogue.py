@@ -43,8 +43,17 @@ VIEWS: tuple[ViewPlan, ...] = (
         "How wide is the set?",
         (
             ("losses",),
-            ("models panel", "coefficients", "trees", "rules", "pair", "sets", "selection panel"),
-            ("ranges", "bounds", "exact"),
+            (
+                "models panel",
+                "coefficients",
+                "trees",
+                "rules",
+                "witness",
+                "pair",
+                "sets",
+                "selection panel",
+            ),
+            ("ranges", "bounds", "exact", "tree_sizes"),
         ),
         strips=("numbers panel",),
     ),
@@ -53,7 +62,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Features",
         "What do the models rely on?",
         (
-            ("importance", "class_reliance", "exact_ranges"),
+            ("importance", "class_reliance", "exact_ranges", "tree_questions"),
             ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),
@@ -62,7 +71,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "People & groups",
         "Who is affected?",
         (
-            ("people_ranges", "people table", "people"),
+            ("people_ranges", "people table", "people", "tree_flips"),
             ("person", "gaps", "frontier", "burden", "width_or_noise"),
         ),
         strips=("people headline",),

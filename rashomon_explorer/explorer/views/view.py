@@ -92,6 +92,8 @@ class View:
         Its places.
     names : tuple of tuple of str
         What stands in each.
+    content : tuple of ipywidgets.Widget
+        What is put on the page when it is first seen.
     widget : ipywidgets.Widget
         The view.
     """
@@ -107,12 +109,19 @@ class View:
         grid = ipywidgets.Box([slot.widget for slot in self.slots])
         grid.add_class("rx-grid")
         strips = [parts[name].widget for name in plan.strips]
-        self.widget = ipywidgets.VBox([heading, *strips, grid])
+        self.content = (heading, *strips, grid)
+        self.widget = ipywidgets.VBox()
         self.widget.add_class("rx-view")
         self.widget.add_class(f"rx-view-{plan.name}")
 
     def show(self, *, seen: bool) -> None:
-        """Let its figures be drawn, or leave them as they are until the view is seen again."""
+        """Let its figures be drawn, or leave them as they are until the view is seen again.
+
+        What stands in it is put on the page when it is first seen: a browser that makes all views
+        at once shows the first one late.
+        """
+        if seen and not self.widget.children:
+            self.widget.children = self.content
         for slot in self.slots:
             slot.show(seen=seen)
 

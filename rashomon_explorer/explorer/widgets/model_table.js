@@ -173,12 +173,26 @@ function render({ model, el }) {
     return tr;
   }
 
+  // Why the table is empty, and what would fill it.
+  function nothing() {
+    const inside = named("inside");
+    const hidden = model.get("inside_only") && inside && !inside.numbers.some(Boolean);
+    const cell = document.createElement("tr").insertCell();
+    cell.colSpan = columns.length + 3;
+    cell.className = "rx-models-none";
+    cell.textContent = hidden
+      ? "No model lies within ψ. Take away “Inside ψ only” to see those outside."
+      : "No model fits the search.";
+    return cell.parentNode;
+  }
+
   function show() {
     if (body.contains(document.activeElement) && document.activeElement.type === "text") return;
     const first = Math.max(0, Math.floor(scroll.scrollTop / ROW) - SPARE);
     const last = Math.min(order.length, first + Math.ceil((scroll.clientHeight || 300) / ROW) + 2 * SPARE);
     const [now, marked] = [picked(), stars()];
     const rows = order.slice(first, last).map((draw, k) => row(draw, first + k, now, marked));
+    if (!order.length && count_of()) rows.push(nothing());
     body.replaceChildren(spacer(first * ROW), ...rows, spacer((order.length - last) * ROW));
     table.setAttribute("aria-rowcount", order.length + 1);
   }

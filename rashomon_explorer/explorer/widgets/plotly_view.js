@@ -5,25 +5,44 @@
 const isDark = () =>
   document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
 
-// One copy of plotly.js for all figures of a page. The UMD wrapper must not see an AMD `define`
-// (require.js is on classic notebook and Voilà pages) and must not replace another's Plotly.
+// One copy of plotly.js for all figures of a page.
 function library(model) {
   const shelf = (globalThis.__rashomonPlotly ??= {});
-  return (shelf[model.get("plotly_version")] ??= (async () => {
-    const id = model.get("bundle").replace(/^(IPY_MODEL_|anywidget:)/, "");
-    const bundle = await model.widget_manager.get_model(id);
-    const head = "const before = globalThis.Plotly;\n(function (module, exports, define) {\n";
-    const tail =
-      "\n}).call(globalThis);\nconst Plotly = globalThis.Plotly;\n" +
-      "if (before) globalThis.Plotly = before;\nexport default Plotly;\n";
-    const blob = new Blob([head, bundle.get("code"), tail], { type: "text/javascript" });
-    const url = URL.createObjectURL(blob);
+  return (shelf[model.get("plotly_version")] ??= loaded(model));
+}
+
+// The dashboard's page names a file, which is read while the program gets ready; in a notebook the
+// program is asked for it.
+async function loaded(model) {
+  const file = document.querySelector("link[data-rashomon-plotly]");
+  if (file) {
     try {
-      return (await import(url)).default;
-    } finally {
-      URL.revokeObjectURL(url);
+      return (await import(file.href)).default;
+    } catch {
+      // A proxy may keep files back: the program has it too.
     }
-  })());
+  }
+  const id = model.get("bundle").replace(/^(IPY_MODEL_|anywidget:)/, "");
+  const code = await asked(await model.widget_manager.get_model(id));
+  const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  try {
+    return (await import(url)).default;
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+function asked(bundle) {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (!bundle.get("code")?.byteLength) return false;
+      bundle.off("change:code", look);
+      resolve(bundle.get("code"));
+      return true;
+    };
+    bundle.on("change:code", look);
+    if (!look()) bundle.send({ type: "wanted" });
+  });
 }
 
 const identity = (point) => ({
@@ -57,7 +76,12 @@ function render({ model, el }) {
   gd.className = "rx-plot-area";
   gd.setAttribute("role", "img");
   frame.append(gd);
-  el.append(frame);
+  const save = document.createElement("button");
+  save.type = "button";
+  save.className = "rx-png jupyter-button";
+  save.textContent = "PNG";
+  save.disabled = true;
+  el.append(frame, save);
 
   let Plotly = null;
   let busy = false;
@@ -67,6 +91,7 @@ function render({ model, el }) {
   const name = () => {
     gd.setAttribute("aria-label", model.get("label"));
     gd.dataset.figure = model.get("name");
+    save.title = `Save this figure as a picture: ${model.get("label")}`;
   };
   const tell = (trait, value) => {
     model.set(trait, value);
@@ -90,6 +115,10 @@ function render({ model, el }) {
         if (gone) break;
         listen();
         gd.dataset.rev = rev;
+        save.disabled = false;
+        // With the card's other buttons where there is a card; below the figure where there is none.
+        const beside = el.closest(".rx-figure")?.querySelector(".rx-asked");
+        if (beside && save.parentNode !== beside) beside.append(save);
         look();
         model.send({ type: "drawn", rev });
       }
@@ -111,7 +140,9 @@ function render({ model, el }) {
   function fitted(wanted, template) {
     [title.textContent, said.textContent] = headline(wanted.title);
     const margin = { ...wanted.margin };
-    margin.t = Math.max(30, (margin.t ?? 84) - TITLE_LINES);
+    // A band of two lines is higher than what is left of the margin without the title.
+    const band = wanted.shapes?.find((shape) => shape.name === "band")?.y1 ?? 0;
+    margin.t = Math.max(30, band + 4, (margin.t ?? 84) - TITLE_LINES);
     own = (wanted.height ?? 360) - TITLE_LINES;
     const height = tall();
     const layout = { ...wanted, template, margin, height, width: gd.offsetWidth };
@@ -121,6 +152,24 @@ function render({ model, el }) {
       layout.legend = { ...wanted.legend, y: -LEGEND / Math.max(60, height - margin.t - LEGEND - 24) };
     return layout;
   }
+
+  // The picture has the title that the page writes above the figure, and the band that says who may
+  // see it. It is light whatever the page is: it goes into a text.
+  async function picture() {
+    const { data, layout } = structuredClone(model.get("figure"));
+    const template = model.get("templates").light;
+    const [width, height] = [Math.max(760, gd.offsetWidth), Math.max(own, tall()) + TITLE_LINES];
+    const url = await Plotly.toImage(
+      { data, layout: { ...layout, template, width, height, paper_bgcolor: "#fff" }, config: model.get("config") },
+      { format: "png", width, height, scale: 2 },
+    );
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `${model.get("name") || "figure"}.png`;
+    link.click();
+    el.dataset.saved = link.download;
+  }
+  save.addEventListener("click", picture);
 
   let visible = false;
   function look() {
@@ -172,6 +221,7 @@ function render({ model, el }) {
     model.off("change:label", name);
     model.off("change:rev", draw);
     look();
+    save.remove();
     if (Plotly) Plotly.purge(gd);
   };
 }

@@ -12,24 +12,34 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from rashomon_explorer.assets import plotly_module
 from rashomon_explorer.plots.theme import templates
 
 _HERE = Path(__file__).parent
-_BUTTONS = ["zoom2d", "pan2d", "resetScale2d", "toImage"]
+_BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
 
 
 class PlotlyBundle(anywidget.AnyWidget):
-    """Carries plotly.js to the browser once a kernel, whatever the number of figures."""
+    """Carries plotly.js to a browser that asks for it, once, whatever the number of figures.
+
+    The dashboard's server has it as a file, and its page does not ask.
+    """
 
     _esm = "export default { render() {} }"
     code = traitlets.Bytes().tag(sync=True)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.on_msg(lambda *_: self._bring())
+
+    def _bring(self) -> None:
+        self.code = plotly_module()
+
 
 @cache
 def _bundle_for(_connection: object) -> PlotlyBundle:
-    code = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
-    return PlotlyBundle(code=code)
+    return PlotlyBundle()
 
 
 def shared_bundle() -> PlotlyBundle:

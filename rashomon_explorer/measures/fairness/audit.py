@@ -8,9 +8,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
+from rashomon_explorer.measures.fairness.beside import Together, columns_beside
 from rashomon_explorer.measures.fairness.blocks import score_blocks
 from rashomon_explorer.measures.fairness.groups import GroupsLike
 from rashomon_explorer.measures.fairness.result import FairnessAudit
+from rashomon_explorer.measures.fairness.streamed import table_of_blocks
 from rashomon_explorer.measures.fairness.task import FairnessTask, need_curator
 from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.rashomon_set import CuratorSet
@@ -19,8 +22,8 @@ from rashomon_explorer.rashomon_set import CuratorSet
 def fairness_audit(
     models: CuratorSet,
     X: Any,
-    y: ArrayLike,
-    groups: GroupsLike,
+    y: ArrayLike | None,
+    groups: GroupsLike | str,
     *,
     metrics: Sequence[str] | None = None,
     psi: float | None = None,
@@ -37,12 +40,14 @@ def fairness_audit(
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-    X : array-like of shape (n_rows, n_features)
-        Rows to judge them on, scaled as they were fitted; None for stored predictions.
+    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection
+        Rows to judge them on, scaled as they were fitted; None for stored predictions. Rows in
+        blocks are read once and never held, but for targets and groups.
     y : array-like of shape (n_rows,)
-        Labels or targets as the estimator was given them.
-    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
-        Group of each row; of several attributes every combination that occurs is a group.
+        Labels or targets as the estimator was given them; None for those of rows in blocks.
+    groups : array-like of shape (n_rows,), table of shape (n_rows, n_attributes), or str
+        Group of each row; of several attributes every combination that occurs is a group. Of rows
+        in blocks the name of a column will do, or a list of names.
     metrics : sequence of str, optional
         Keys of ``LABEL_GAPS`` or ``SCORE_GAPS``. By default demographic parity, equal
         opportunity, equalised odds, accuracy and both calibration gaps; for a regression the gaps
@@ -79,6 +84,11 @@ def fairness_audit(
     1
     """
     need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
+    blocks = as_blocks(X) if is_in_blocks(X) else None
+    if blocks is not None:
+        y, groups = columns_beside(blocks, y, groups)
+    if y is None:
+        raise TypeError("y may be left out only for rows in blocks, which have their own")
     task = FairnessTask.of(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )
@@ -88,17 +98,22 @@ def fairness_audit(
         raise ValueError(
             f"none of the {models.n_draws} models lies in the Rashomon set: raise epsilon or psi"
         )
-    n_rows = len(task.truth)
-    table = pd.concat([task.table(scores) for scores in score_blocks(inside, X, n_rows)])
+    if blocks is None:
+        n_rows = len(task.truth)
+        table = pd.concat([task.table(scores) for scores in score_blocks(inside, X, n_rows)])
+        best = task.table(_best_scores(models, X)).iloc[0]
+    else:
+        together = Together(inside, models)
+        table = table_of_blocks(task, blocks, together, len(together))
+        table, best = table.iloc[:-1], table.iloc[-1]
     table.index = pd.Index(places, name="model")
     losses = np.asarray(inside.losses)
     table.insert(0, "loss", losses)
     table.insert(1, "excess", losses - models.least)
-    best = task.table(_best_scores(models, X)).iloc[0]
     first = pd.Series({"loss": models.least, "excess": 0.0})
     best = pd.concat([first, best]).rename("best")
     table.attrs.update(view=CURATOR, psi=inside.psi)
-    return FairnessAudit(models, X, task, inside.psi, table, best)
+    return FairnessAudit(models, X if blocks is None else blocks, task, inside.psi, table, best)
 
 
 def _best_scores(models: Any, X: Any) -> FloatArray:

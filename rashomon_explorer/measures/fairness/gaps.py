@@ -192,26 +192,46 @@ def label_table(
     judged: Judged, groups: Groups, names: Sequence[str], agg: str, method: str
 ) -> pd.DataFrame:
     """Gaps of checked labels; see :func:`fairness_gaps`."""
-    wanted = _unique(rate for name in names for rate in LABEL_GAPS[name])
-    gap_of = {
-        rate: _gap(partial(LABEL_RATES[rate].rates, judged, name=rate), groups, agg, method)
-        for rate in wanted
-    }
-    return _table(names, LABEL_GAPS, gap_of, agg)
+
+    def of(rate: str) -> tuple[FloatArray, FloatArray]:
+        rates_of = partial(LABEL_RATES[rate].rates, judged, name=rate)
+        return _with_overall(rates_of, groups, method)
+
+    return gap_table(names, LABEL_GAPS, of, agg, method)
 
 
 def score_table(
     scored: Scored, groups: Groups, names: Sequence[str], agg: str, method: str
 ) -> pd.DataFrame:
     """Gaps of checked scores; see :func:`score_gaps`."""
-    signed = [name for name in names if SCORE_RATES[name].signed]
+
+    def of(name: str) -> tuple[FloatArray, FloatArray]:
+        rates_of = partial(SCORE_RATES[name].rates, scored, name=name)
+        return _with_overall(rates_of, groups, method)
+
+    return gap_table(names, SCORE_GAPS, of, agg, method)
+
+
+def gap_table(
+    names: Sequence[str],
+    parts: Mapping[str, tuple[str, ...]],
+    rates_of: Callable[[str], tuple[FloatArray, FloatArray]],
+    agg: str,
+    method: str,
+) -> pd.DataFrame:
+    """Gaps of rates, however they were found.
+
+    ``rates_of`` gives a rate (n_models, n_groups), and that of all rows (n_models, 1).
+    """
+    signed = [name for name in names if name in SCORE_RATES and SCORE_RATES[name].signed]
     if agg == "ratio" and signed:
         raise ValueError(f"{signed[0]} may be negative and has no ratio: use agg='difference'")
-    gap_of = {
-        name: _gap(partial(SCORE_RATES[name].rates, scored, name=name), groups, agg, method)
-        for name in names
+    wanted = _unique(rate for name in names for rate in parts[name])
+    gap_of = {rate: _GAPS[agg, method](*rates_of(rate)) for rate in wanted}
+    columns = {
+        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in parts[name]]) for name in names
     }
-    return _table(names, SCORE_GAPS, gap_of, agg)
+    return pd.DataFrame(columns).rename_axis(index="model")
 
 
 def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
@@ -265,24 +285,12 @@ _WORSE: dict[str, Callable[[list[FloatArray]], FloatArray]] = {
 }
 
 
-def _gap(
-    rates_of: Callable[[Groups], FloatArray], groups: Groups, agg: str, method: str
-) -> FloatArray:
+def _with_overall(
+    rates_of: Callable[[Groups], FloatArray], groups: Groups, method: str
+) -> tuple[FloatArray, FloatArray]:
     rates = rates_of(groups)
     overall = rates_of(groups.everyone()) if method == "to_overall" else np.empty((len(rates), 1))
-    return _GAPS[agg, method](rates, overall)
-
-
-def _table(
-    names: Sequence[str],
-    parts: Mapping[str, tuple[str, ...]],
-    gap_of: Mapping[str, FloatArray],
-    agg: str,
-) -> pd.DataFrame:
-    columns = {
-        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in parts[name]]) for name in names
-    }
-    return pd.DataFrame(columns).rename_axis(index="model")
+    return rates, overall
 
 
 def _quotient(less: FloatArray, more: FloatArray) -> FloatArray:

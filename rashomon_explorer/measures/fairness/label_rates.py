@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.array_types import FloatArray, IntArray, Mask
 from rashomon_explorer.measures.encoding import Bytes, Labels
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
 from rashomon_explorer.measures.nested import blocks
+from rashomon_explorer.rashomon_set.links import likeliest
 
 _DEFAULTS = ({0, 1}, {-1, 1})
 
@@ -34,6 +35,12 @@ class Judged:
         label = _positive(positive, _seen(coded, truth))
         code = coded.reference(np.full(len(truth), label))[0]
         return cls(coded.codes, coded.reference(truth), int(code))
+
+    @classmethod
+    def of_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "Judged":
+        """Labels that scores lead to, beside codes of the truth."""
+        codes = likeliest(scores).astype(np.uint8)
+        return cls(codes, np.asarray(truth).astype(np.uint8), positive)
 
     @property
     def is_positive(self) -> Mask:
@@ -76,6 +83,13 @@ class LabelRate:
                 for block in blocks(judged.codes)
             ]
         )
+
+    def summed(self, judged: Judged, chosen: Mask) -> IntArray:
+        """Count rows (n_models,) among those chosen, of which there may be none."""
+        among = _AMONG[self.among](judged)
+        where = np.flatnonzero(chosen if among is None else chosen & among)
+        counted = self.counted(judged.codes[:, where], judged.truth[where], judged.positive)
+        return np.count_nonzero(counted, axis=1)
 
 
 _AMONG: dict[str, Callable[[Judged], Mask | None]] = {

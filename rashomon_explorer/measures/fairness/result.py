@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.columns import each_row
+from rashomon_explorer.measures.fairness.beside import FirstLabels
 from rashomon_explorer.measures.fairness.blocks import score_blocks
 from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.frontier import frontier
 from rashomon_explorer.measures.fairness.gaps import check_names
 from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES
 from rashomon_explorer.measures.fairness.margin_gaps import margin_gaps
+from rashomon_explorer.measures.fairness.streamed import rates_of_blocks
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask
 from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.privacy.label import numbers_of
@@ -35,7 +39,7 @@ class FairnessAudit(Shown):
     ----------
     models : RashomonSet or PredictorSet
         All models, also those outside ψ.
-    X : array-like of shape (n_rows, n_features), or None
+    X : array-like of shape (n_rows, n_features), RowBlocks or None
     task : FairnessTask
         Truth, groups and metrics.
     psi : float
@@ -218,10 +222,13 @@ class FairnessAudit(Shown):
         """
         check_names([rate], LABEL_RATES)
         self._need_classes()
-        groups = self.task.groups
+        groups, inside = self.task.groups, self.models[self.table.index]
+        if isinstance(self.X, RowBlocks):
+            found = rates_of_blocks(self.task, self.X, inside.scores, len(inside), rate)
+            return pd.DataFrame(found, self.table.index, groups.index())
         parts = [
             LABEL_RATES[rate].rates(self.task.judged(scores), groups, rate)
-            for scores in score_blocks(self.models[self.table.index], self.X, len(groups.codes))
+            for scores in score_blocks(inside, self.X, len(groups.codes))
         ]
         return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
 
@@ -244,8 +251,11 @@ class FairnessAudit(Shown):
             If fairlearn is not installed.
         """
         self._need_classes()
-        labels = self.models[model].labels(self.X)[0]
-        task = self.task
+        chosen, task = self.models[model], self.task
+        if isinstance(self.X, RowBlocks):
+            labels = each_row(self.X, FirstLabels(chosen))
+        else:
+            labels = chosen.labels(self.X)[0]
         return fairness_frame(
             labels, task.truth, task.groups.table(), positive=task.positive, **options
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.array_types import FloatArray, IntArray, Mask
 from rashomon_explorer.measures.checks import as_models_by_rows, as_probabilities
 from rashomon_explorer.measures.fairness.cells import Cells
 from rashomon_explorer.measures.fairness.groups import Groups
@@ -44,15 +44,15 @@ class Scored:
 
 
 def _errors(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.means(np.abs(truth - scores))
+    return np.asarray(cells.sums(np.abs(truth - scores)))
 
 
 def _residuals(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.means(truth - scores)
+    return np.asarray(cells.sums(truth - scores))
 
 
 def _scores(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.means(scores)
+    return np.asarray(cells.sums(scores))
 
 
 def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
@@ -64,15 +64,26 @@ def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells)
     group_of = np.repeat(np.arange(groups), cells.sizes)
     cell = (np.arange(models)[:, None] * groups + group_of) * bins + bin_of
     sums = np.bincount(cell.ravel(), (truth - scores).ravel(), minlength=models * groups * bins)
-    return np.asarray(np.abs(sums).reshape(models, groups, bins).sum(axis=2) / cells.sizes)
+    return np.asarray(sums.reshape(models, groups, bins))
+
+
+def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(sums / sizes)
+
+
+def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(np.abs(sums).sum(axis=2) / sizes)
 
 
 @dataclass(frozen=True)
 class ScoreRate:
     """Number that a model's scores have in a group."""
 
-    # from the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells
-    measured: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
+    # from the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells, to
+    # sums (n_models, n_groups, …)
+    sums: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
+    # from sums over all rows and the groups' sizes (n_groups,) to the number (n_models, n_groups)
+    value: Callable[[FloatArray, IntArray], FloatArray] = _mean
     signed: bool = False  # whether it may be negative, so that it has no ratio
 
     def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
@@ -81,16 +92,25 @@ class ScoreRate:
         truth = scored.truth[cells.order]
         return np.concatenate(
             [
-                self.measured(scored, block[:, cells.order], truth, cells)
+                self.value(self.sums(scored, block[:, cells.order], truth, cells), cells.sizes)
                 for block in blocks(scored.scores)
             ]
         )
+
+    def summed(self, scored: Scored, chosen: Mask) -> FloatArray:
+        """Add up (n_models, …) over the rows chosen, of which there may be none."""
+        where = np.flatnonzero(chosen)
+        one = Cells(where, np.zeros(1, dtype=np.intp), np.array([len(where)]))
+        if not len(where):  # what a sum over no row is: the shape of a sum, and zeros
+            return np.zeros_like(self.summed(scored, ~chosen))
+        found = self.sums(scored, scored.scores[:, where], scored.truth[where], one)
+        return np.asarray(found[:, 0])
 
 
 SCORE_RATES: Mapping[str, ScoreRate] = {
     "mean_prediction": ScoreRate(_scores, signed=True),
     "mean_absolute_error": ScoreRate(_errors),
     "calibration_in_the_large": ScoreRate(_residuals, signed=True),
-    "expected_calibration_error": ScoreRate(_binned),
+    "expected_calibration_error": ScoreRate(_binned, _mean_over_bins),
 }
 """Numbers of scores by name; see :func:`score_gaps`."""

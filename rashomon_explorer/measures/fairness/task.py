@@ -22,7 +22,6 @@ from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
 from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
 from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
 from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
-from rashomon_explorer.rashomon_set.links import likeliest
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
 
 _USUAL = {
@@ -98,7 +97,7 @@ class FairnessTask:
             parts.append(_column("accuracy", (judged.codes == judged.truth).mean(axis=1)))
             labelled = [name for name in self.metrics if name in LABEL_GAPS]
             parts.append(label_table(judged, self.groups, labelled, self.agg, self.method))
-            truth, values = judged.is_positive, _of_class(scores, self.positive)
+            truth, values = judged.is_positive, of_class(scores, self.positive)
         else:
             parts.append(_column("mean_absolute_error", np.abs(values - truth).mean(axis=1)))
         scored = Scored.of(values, truth, self.n_bins)
@@ -109,8 +108,7 @@ class FairnessTask:
 
     def judged(self, scores: FloatArray) -> Judged:
         """Labels of models beside the truth."""
-        codes = likeliest(scores).astype(np.uint8)
-        return Judged(codes, self.truth.astype(np.uint8), self.positive)
+        return Judged.of_scores(scores, self.truth, self.positive)
 
 
 def need_curator(models: object, instead: str) -> None:
@@ -163,7 +161,12 @@ def _code(positive: Any, classes: tuple[Any, ...]) -> int:
     return classes.index(positive)
 
 
-def _of_class(scores: FloatArray, code: int) -> FloatArray:
+def of_class(scores: FloatArray, code: int) -> FloatArray:
+    """Scores (n_models, n_rows) of one class.
+
+    >>> of_class(np.array([[0.25]]), 0).tolist()
+    [[0.75]]
+    """
     if scores.ndim == 3:
         return scores[:, :, code]
     return scores if code == 1 else 1 - scores

@@ -11,6 +11,14 @@ from rashomon_explorer.measures.checks import as_probabilities, as_scores
 from rashomon_explorer.measures.encoding import Labels
 from rashomon_explorer.measures.multiplicity.capacity import capacity_tally
 from rashomon_explorer.measures.multiplicity.consistency import abstention_tally, consistency_tally
+from rashomon_explorer.measures.multiplicity.joined import (
+    LARGEST,
+    MEANS,
+    PATTERN_COUNT,
+    PATTERN_DIVERSITY,
+    Joined,
+    of_statistic,
+)
 from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity_tally,
     disagreement_tally,
@@ -47,12 +55,15 @@ class Measure:
         What the number over drawn models is for the set: extremes only grow with more draws.
     options : tuple of str
         Names of the options that ``tally`` takes.
+    joined : Joined
+        How it follows from blocks of rows.
     """
 
     of: str
     tally: Callable[..., Tally]
     sampled: str
     options: tuple[str, ...] = ()
+    joined: Joined = MEANS
 
     def prepare(self, values: ArrayLike) -> "Labels | FloatArray":
         """Check labels or scores, and code labels.
@@ -77,22 +88,30 @@ _PREPARE: dict[str, Callable[[ArrayLike], Any]] = {
 
 MEASURES: dict[str, Measure] = {
     "ambiguity": Measure("labels", ambiguity_tally, LOWER_BOUND, ("baseline",)),
-    "discrepancy": Measure("labels", discrepancy_tally, LOWER_BOUND, ("baseline",)),
+    "discrepancy": Measure("labels", discrepancy_tally, LOWER_BOUND, ("baseline",), LARGEST),
     "any_pair_discrepancy": Measure(
-        "labels", lambda labels: pair_tally(labels, "largest"), LOWER_BOUND
+        "labels",
+        lambda labels: pair_tally(labels, "largest"),
+        LOWER_BOUND,
+        joined=of_statistic("largest"),
     ),
     "obscurity": Measure("labels", obscurity_tally, ESTIMATE, ("baseline",)),
     "disagreement": Measure("labels", disagreement_tally, ESTIMATE),
     "self_consistency": Measure("labels", consistency_tally, ESTIMATE),
     "abstention": Measure("labels", abstention_tally, ESTIMATE, ("kappa",)),
-    "cohen_kappa": Measure("labels", lambda labels: pair_tally(labels, "kappa"), ESTIMATE),
-    "pattern_count": Measure("labels", count_tally, LOWER_BOUND),
-    "pattern_diversity": Measure("labels", diversity_tally, ESTIMATE),
+    "cohen_kappa": Measure(
+        "labels",
+        lambda labels: pair_tally(labels, "kappa"),
+        ESTIMATE,
+        joined=of_statistic("kappa"),
+    ),
+    "pattern_count": Measure("labels", count_tally, LOWER_BOUND, joined=PATTERN_COUNT),
+    "pattern_diversity": Measure("labels", diversity_tally, ESTIMATE, joined=PATTERN_DIVERSITY),
     "delta_ambiguity": Measure(
         "scores", delta_ambiguity_tally, LOWER_BOUND, ("tolerance", "baseline")
     ),
     "delta_discrepancy": Measure(
-        "scores", delta_discrepancy_tally, LOWER_BOUND, ("tolerance", "baseline")
+        "scores", delta_discrepancy_tally, LOWER_BOUND, ("tolerance", "baseline"), LARGEST
     ),
     "delta_obscurity": Measure(
         "scores", delta_obscurity_tally, ESTIMATE, ("tolerance", "baseline")

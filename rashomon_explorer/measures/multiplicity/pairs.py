@@ -49,7 +49,7 @@ def cohen_kappa(labels: ArrayLike) -> float:
 
 def pair_tally(labels: Labels, statistic: str) -> "Pairs":
     """Tally of one of ``"kappa"`` and ``"largest"``, the largest share of rows that differ."""
-    return Pairs(labels.n_classes, _STATISTICS[statistic](), _disputed(labels.codes))
+    return Pairs(labels.n_classes, STATISTICS[statistic](), _disputed(labels.codes))
 
 
 class MeanKappa:
@@ -91,7 +91,8 @@ class LargestDistance:
 
 
 Statistic = MeanKappa | LargestDistance
-_STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest": LargestDistance}
+STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest": LargestDistance}
+"""What can be told of all pairs, by name."""
 
 
 class Pairs:
@@ -123,6 +124,24 @@ class Pairs:
     def value(self) -> float:
         """Return the statistic of all pairs."""
         return self.statistic.value()
+
+
+def distances(codes: Bytes, n_classes: int) -> IntArray:
+    """Rows (k, k) that two models (k, n_rows) label differently, below the diagonal.
+
+    >>> distances(np.array([[0, 1], [1, 1]], dtype=np.uint8), 2).tolist()
+    [[0, 0], [1, 0]]
+    """
+    return _distances(_bits(codes.take(_disputed(codes), axis=1), n_classes), 0)
+
+
+def class_counts(codes: Bytes, n_classes: int) -> IntArray:
+    """Rows (k, n_classes) to which each model gives each class.
+
+    >>> class_counts(np.array([[0, 1], [1, 1]], dtype=np.uint8), 2).tolist()
+    [[1, 1], [0, 2]]
+    """
+    return np.transpose([np.count_nonzero(codes == code, axis=1) for code in range(n_classes)])
 
 
 def _disputed(codes: Bytes) -> NDArray[np.int_]:

@@ -145,6 +145,7 @@ class Patterns:
     """Different label vectors of the models seen."""
 
     def __init__(self, n_classes: int, n_rows: int) -> None:
+        self.n_classes = n_classes
         self.seen: set[bytes] = set()
         self.votes = Votes(n_classes, n_rows)
 

@@ -1,14 +1,15 @@
 """Every measure of multiplicity of a set of models on given rows, in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.checks import need_set, only_labels
 from rashomon_explorer.measures.groups import group_masks
@@ -21,6 +22,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import (
     refuse_options,
 )
 from rashomon_explorer.measures.multiplicity.curves import nest
+from rashomon_explorer.measures.multiplicity.table_of_blocks import measured_in_blocks
 
 FROM_LABELS = "computed from labels"
 CURATOR = "Curator: computed from private rows, not private"
@@ -40,7 +42,7 @@ def multiplicity_table(
     X: Any = None,
     *,
     psi: ArrayLike | None = None,
-    groups: ArrayLike | pd.Series | None = None,
+    groups: ArrayLike | pd.Series | str | None = None,
     measures: Sequence[str] | None = None,
     tolerance: float | None = None,
     kappa: float = 0.75,
@@ -58,13 +60,15 @@ def multiplicity_table(
     models : RashomonSet, PredictorSet or ReleasedSet
         Anything with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
         ``inside_only`` or a curve, ``excess`` and ``psi``.
-    X : array-like of shape (n_rows, n_features), optional
-        Left out for stored predictions, which are for their own rows.
+    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+        Left out for stored predictions, which are for their own rows. Rows in blocks are read once
+        and never held; with a schema they go through ``table.through(clf.encoder_)`` first.
     psi : float or array-like of shape (n_psi,), optional
         Thresholds, at most the one the models were drawn with, which is the default: beyond it
         the draws inside are not uniform.
-    groups : array-like of shape (n_rows,), optional
-        Group of each row; the table then has every group beside all rows.
+    groups : array-like of shape (n_rows,), or str, optional
+        Group of each row; the table then has every group beside all rows. Of rows in blocks the
+        name of a column will do, which need be no feature.
     measures : sequence of str, optional
         Keys of ``MEASURES``; by default all that suit the task, those with a tolerance if one is
         given. A sign link knows no probabilities: its scores are 0 and 1.
@@ -112,19 +116,9 @@ def multiplicity_table(
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:
         raise ValueError(_nobody(models, inside_only))
-    values, reference = _values(models, X, names, baseline, int(order[0]))
-    n_rows = next(iter(values.values())).shape[1]
-    parts = _parts(groups, n_rows)
     options = {"tolerance": tolerance, "kappa": kappa}
-    first = {get_measure(name).of: name for name in names}
-    prepared = {of: get_measure(name).prepare(values[_kind(name)]) for of, name in first.items()}
-
-    def rows_of(name: str) -> list[tuple[Any, ...]]:
-        chosen = get_measure(name).chosen({**options, **reference[_kind(name)]})
-        return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
-
-    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
-        table = [row for rows in pool.map(rows_of, names) for row in rows]
+    asked = _Asked(models, X, names, groups, baseline, options, order, sizes)
+    table, certain = _of_blocks(asked) if is_in_blocks(X) else _of_all(asked)
     frame = pd.DataFrame(table, columns=["place", "group", "measure", "value", "sampled", "rows"])
     place = frame.pop("place").to_numpy()
     frame.insert(0, "psi", thresholds[place])
@@ -133,12 +127,61 @@ def multiplicity_table(
         frame["sampled"] = OF_ALL
     elif getattr(models, "complete", False):
         frame["sampled"] = EXACT
-    certain = models.task == "classification" and "scores" in values
-    certain = certain and only_labels(values["scores"])
+    certain = certain and models.task == "classification"
     of_scores = frame["measure"].map(lambda name: _kind(name) == "scores")
     frame["note"] = np.where(of_scores & certain, FROM_LABELS, "")
     frame.attrs["view"] = CURATOR if inside_only else ALL
     return frame
+
+
+class _Asked(NamedTuple):
+    models: Any
+    X: Any
+    names: list[str]
+    groups: Any
+    baseline: Any
+    options: dict[str, Any]
+    order: NDArray[np.int_]
+    sizes: NDArray[np.int_]
+
+
+def _of_all(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
+    """Rows of the table, and whether all scores are certain labels."""
+    names, order, sizes = asked.names, asked.order, asked.sizes
+    values, reference = _values(asked.models, asked.X, names, asked.baseline, int(order[0]))
+    parts = _parts(asked.groups, next(iter(values.values())).shape[1])
+    first = {get_measure(name).of: name for name in names}
+    prepared = {of: get_measure(name).prepare(values[_kind(name)]) for of, name in first.items()}
+
+    def rows_of(name: str) -> list[tuple[Any, ...]]:
+        chosen = get_measure(name).chosen({**asked.options, **reference[_kind(name)]})
+        return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
+
+    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
+        table = [row for rows in pool.map(rows_of, names) for row in rows]
+    return table, "scores" in values and only_labels(values["scores"])
+
+
+def _of_blocks(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
+    found = measured_in_blocks(
+        asked.models,
+        as_blocks(asked.X),
+        asked.names,
+        groups=asked.groups,
+        baseline=asked.baseline,
+        options=asked.options,
+        order=asked.order,
+        sizes=asked.sizes,
+    )
+    named = [] if asked.groups is None else list(enumerate(found.groups))
+    _refuse_everyone(found.groups)
+    table = [
+        (place, group, name, float(value), get_measure(name).sampled, found.rows(code))
+        for name in asked.names
+        for code, group in [(None, _EVERYONE), *named]
+        for place, value in enumerate(found.curve(name, code, asked.sizes))
+    ]
+    return table, found.certain
 
 
 def _rows(
@@ -165,9 +208,13 @@ def _rows(
 
 def _parts(groups: ArrayLike | pd.Series | None, n_rows: int) -> dict[Any, Mask]:
     masks = {} if groups is None else group_masks(groups, n_rows)
-    if _EVERYONE in masks:
-        raise ValueError(f"groups must not call a group {_EVERYONE!r}: that is every row's")
+    _refuse_everyone(masks)
     return {_EVERYONE: np.ones(n_rows, dtype=bool), **masks}
+
+
+def _refuse_everyone(groups: Collection[Any]) -> None:
+    if _EVERYONE in groups:
+        raise ValueError(f"groups must not call a group {_EVERYONE!r}: that is every row's")
 
 
 def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:

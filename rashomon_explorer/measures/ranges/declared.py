@@ -1,5 +1,6 @@
 """The problem that a fitted Rashomon estimator drew from, made again from its rows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.block_problem import BlockProblem
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
+from rashomon_explorer.blocks.steps import AsNumbers, Mapped
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.schema.labels import declared_labels
 
 
-def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
+def declared_problem(
+    estimator: Any, X: ArrayLike | RowBlocks, y: ArrayLike | None = None
+) -> Problem:
     """Problem of a fitted ``RashomonClassifier`` or ``RashomonRegressor`` and its rows.
 
     A set of draws holds no rows, so that exact ranges ask for them again. Curator: it holds
@@ -24,9 +31,11 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
     ----------
     estimator : RashomonClassifier or RashomonRegressor, or a Pipeline that ends in one
         Fitted.
-    X : array-like of shape (n_rows, n_features)
-        Rows it was fitted to; a pipeline's steps prepare them as they did then.
+    X : array-like of shape (n_rows, n_features), Dask collection or RowBlocks
+        Rows it was fitted to; a pipeline's steps prepare them as they did then. Of rows in blocks
+        the problem holds none: its ranges are sums over blocks too.
     y : array-like of shape (n_rows,)
+        Left out for rows in blocks, which have their own.
 
     Returns
     -------
@@ -61,12 +70,21 @@ def declared_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> Problem:
             f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
         )
+    if is_in_blocks(X):
+        table = blocks_with(X, y)
+        if hasattr(estimator, "encoder_"):
+            table = table.through(estimator.encoder_).then(_Plain(estimator))
+        return set_problem(models, table)
     rows = estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X
     return set_problem(models, rows, _plain_targets(estimator, y))
 
 
 def set_problem(
-    models: RashomonSet, X: ArrayLike, y: ArrayLike, *, resampled: bool = False
+    models: RashomonSet,
+    X: ArrayLike | RowBlocks,
+    y: ArrayLike | None = None,
+    *,
+    resampled: bool = False,
 ) -> Problem:
     """Problem that a set of linear draws is of, from the rows as its models take them.
 
@@ -77,10 +95,10 @@ def set_problem(
     ----------
     models : RashomonSet
         With the plan that they were drawn by.
-    X : array-like of shape (n_rows, n_features)
+    X : array-like of shape (n_rows, n_features), Dask collection or RowBlocks
         Rows that they were fitted to, encoded.
     y : array-like of shape (n_rows,)
-        Targets by the names that the set has for them.
+        Targets by the names that the set has for them; left out for rows in blocks.
     resampled : bool, default=False
         Whether the rows are others on purpose, as a bootstrap's: the least loss is then its own.
 
@@ -109,15 +127,18 @@ def set_problem(
             "models must be linear draws with the plan of their ball, got "
             f"{type(models).__name__}: of others no problem is known"
         )
-    loss, targets = _loss_and_targets(models, np.asarray(y))
-    problem = Problem(
-        X if models.scale is None else models.scale.rows(X),
-        targets,
-        loss=loss,
-        radius=models.plan.radius,
-        row_norm=models.row_norm,
-        ridge=models.plan.ridge,
-    )
+    declared: dict[str, Any] = {
+        "loss": _loss(models),
+        "radius": models.plan.radius,
+        "row_norm": models.row_norm,
+        "ridge": models.plan.ridge,
+    }
+    problem: Problem
+    if is_in_blocks(X):
+        problem = BlockProblem(_coded(models, blocks_with(X, y)), **declared)
+    else:
+        rows: Any = X if models.scale is None else models.scale.rows(np.asarray(X))
+        problem = Problem(rows, _targets(models, np.asarray(y)), **declared)
     if not resampled:
         _check_same(problem, models)
     # Where the ranges look for the names of parameters; a problem itself knows of none.
@@ -126,26 +147,56 @@ def set_problem(
     return problem
 
 
-def _plain_targets(estimator: Any, y: ArrayLike) -> NDArray[Any]:
+def _plain_targets(estimator: Any, y: ArrayLike | None) -> NDArray[Any]:
     """Targets as the estimator knows them: by the schema's levels where it has one."""
     if hasattr(estimator, "encoder_") and estimator.encoder_.schema_.classes is not None:
         return declared_labels(estimator.encoder_.schema_, y)
     return np.asarray(y)
 
 
-def _loss_and_targets(models: RashomonSet, y: NDArray[Any]) -> tuple[Loss, FloatArray]:
+@dataclass(frozen=True, eq=False)
+class _Plain:
+    """A step: targets as an estimator with a schema knows them."""
+
+    estimator: Any
+
+    def __call__(self, rows: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        return rows, _plain_targets(self.estimator, y)
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """A step: targets as the loss of a set takes them."""
+
+    models: RashomonSet
+
+    def __call__(self, rows: Any, y: Any) -> tuple[Any, FloatArray]:
+        return rows, _targets(self.models, np.asarray(y))
+
+
+def _coded(models: RashomonSet, table: RowBlocks) -> RowBlocks:
+    """Rows and targets of blocks as the problem of a set takes them."""
+    coded = table.then(AsNumbers(), _Coded(models))
+    return coded if models.scale is None else coded.then(Mapped(models.scale))
+
+
+def _loss(models: RashomonSet) -> Loss:
+    if models.link == "identity":
+        return SquaredLoss()
+    return SoftmaxLoss(models.n_classes) if models.link == "softmax" else LogisticLoss()
+
+
+def _targets(models: RashomonSet, y: NDArray[Any]) -> FloatArray:
     if models.link == "identity":
         low, high = models.target_bounds
         held = np.clip(y.astype(float), low, high)
-        return SquaredLoss(), (held - (low + high) / 2) / ((high - low) / 2)
+        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
     place = {label: code for code, label in enumerate(models.classes)}
     strange = [label for label in y.tolist() if label not in place]
     if strange:
         raise ValueError(f"y must hold the classes {[*place]}, got {strange[0]!r}")
     codes = np.array([place[label] for label in y.tolist()], dtype=float)
-    if models.link == "softmax":
-        return SoftmaxLoss(models.n_classes), codes
-    return LogisticLoss(), 2 * codes - 1
+    return codes if models.link == "softmax" else 2 * codes - 1
 
 
 def _check_same(problem: Problem, models: RashomonSet) -> None:

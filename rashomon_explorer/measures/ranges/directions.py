@@ -1,6 +1,7 @@
 """Which linear functionals of the models are asked for, and what they are called."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.columns import column_of
+from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
 from rashomon_explorer.measures.ranges.level_set import ConvexProblem
 from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.rashomon_set.links import seen_rows
@@ -98,15 +101,35 @@ def gap_directions(
     """Directions of the difference of mean scores of every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score a row: give directions of your own")
-    rows = scored_rows(problem, X)
+    blocks = as_blocks(X) if is_in_blocks(X) else None
+    rows = scored_rows(problem, X) if blocks is None else np.empty(0)
+    n_rows = len(rows) if blocks is None else blocks.n
+    if isinstance(groups, str) and blocks is not None:
+        groups = column_of(blocks, groups)
     codes, names = pd.factorize(np.asarray(groups), sort=True)
-    if codes.shape != (len(rows),):
-        raise ValueError(f"groups must hold one a row, got {codes.shape} for {len(rows)} rows")
+    if codes.shape != (n_rows,):
+        raise ValueError(f"groups must hold one a row, got {codes.shape} for {n_rows} rows")
     if (codes < 0).any():
         raise ValueError(f"groups holds a missing value at row {int(np.argmin(codes))}")
     if len(names) < 2:
         raise ValueError(f"groups must hold at least two groups, got {list(names)}")
-    means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(names))])
+    if blocks is None:
+        means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(names))])
+    else:
+        (sums,) = blocks.beside(group=codes).reduce(_GroupSums(problem, len(names)))
+        means = sums / np.bincount(codes)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
     return means[first] - means[second], pd.Index(labels, name="groups")
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupSums:
+    """Adds up each group's rows (n_groups, width) as the models score them."""
+
+    problem: ConvexProblem
+    n_groups: int
+
+    def __call__(self, rows: FloatArray, beside: Any) -> tuple[FloatArray]:
+        seen, code = scored_rows(self.problem, rows), beside["group"]
+        return (np.stack([seen[code == group].sum(axis=0) for group in range(self.n_groups)]),)

@@ -66,13 +66,16 @@ def released_centre(
     yield Released(kept, slope / float(problem.domain.radius))
 
 
-def descent(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """States (p,) of noisy gradient descent from 0, each before it is put back into the ball.
+def descent(
+    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
+) -> Iterator[FloatArray]:
+    """States (p,) of noisy gradient descent, each before it is put back into the ball.
 
     A state shows the noisy gradient at the one before, and no more: N Gaussian mechanisms of
-    sensitivity Δ and deviation σ, √N·Δ/σ-GDP together.
+    sensitivity Δ and deviation σ, √N·Δ/σ-GDP together. It starts from 0, or from what was
+    released before.
     """
-    theta = np.zeros(problem.p)
+    theta = np.zeros(problem.p) if start is None else start
     for _ in range(centre.n_steps):
         gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
         noisy = gradient + centre.noise * rng.standard_normal(problem.p)

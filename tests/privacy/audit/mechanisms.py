@@ -192,9 +192,9 @@ def _planned_path(kind=PlannedPath, make=plan_path):
     return Case(mechanism, claim, replace(claim, mu=claim.mu / 4, rho=claim.rho / 16))
 
 
-def _tilted(n_runs=800):
+def _tilted(n_runs=800, **noise):
     """A minimiser under a random tilt, slopes clipped; half of its price is too bold a claim."""
-    asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0}
+    asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, **noise}
     bought = plan_tilted(1, 1, 0.0, **asked, most=0.5)
     sampler = ObjectivePerturbationSampler(bought)
 
@@ -362,7 +362,10 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
     "langevin_clipped": {"plan": lambda: _planned_path(LangevinClipped, plan_clipped_path)},
     "langevin_average": {"plan": lambda: _planned_path(LangevinAverage)},
-    "objective_perturbation": {"squared": _tilted},
+    "objective_perturbation": {
+        "squared": _tilted,
+        "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),
+    },
     "finite_grid": {"logistic": lambda: _independent(FiniteGridSampler())},
     "grid_walk": {
         "logistic": lambda: _independent(

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.planning.path import path_guarantee
-from rashomon_explorer.privacy import audit, bounded_range
+from rashomon_explorer.privacy import audit, bounded_range, pure
 
 ETA, DRAWS = 2.0, 40_000
 ROWS = np.ones((3, 1))
@@ -15,7 +15,7 @@ BINARY = [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]
 SEVERAL = [0, 1, 2, 0], [0, 1, 2, 2]
 
 
-def mechanism(kind, price=ETA, **settings):
+def mechanism(kind, price=ETA, sampler="exact", **settings):
     """Draws of one fit are independent: one fit runs the mechanism once a draw."""
 
     def draw(labels, rng, size):
@@ -25,6 +25,7 @@ def mechanism(kind, price=ETA, **settings):
             delta=0.0,
             n_draws=size,
             radius=1.0,
+            sampler=sampler,
             random_state=int(rng.integers(2**31)),
             **settings,
         )
@@ -55,6 +56,13 @@ def test_draws_leak_no_more_than_their_price(kind, neighbours):
     found = audited(mechanism(kind), neighbours, bounded_range(eta=ETA))
     assert not found.broken
     assert found.epsilon() > 0.1 * ETA
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("neighbours", [BINARY, SEVERAL])
+def test_tilted_minimisers_leak_no_more_than_their_price(neighbours):
+    tilted = mechanism(RashomonClassifier, sampler="objective_perturbation")
+    assert not audited(tilted, neighbours, pure(ETA), n_runs=2_000).broken
 
 
 @pytest.mark.law

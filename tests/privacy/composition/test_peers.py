@@ -34,6 +34,7 @@ def test_a_thousand_gaussians():
 @pytest.mark.parametrize(
     ("relation", "known"), [("add_or_remove", 1.8282), ("replace", 2.8434)], ids=str
 )
+@pytest.mark.law
 def test_a_thousand_sampled_gaussians(relation, known):
     import dp_accounting
     from dp_accounting.pld import PLDAccountant

@@ -105,6 +105,7 @@ def test_one_sided_curves_glued_together_are_below_the_envelope_s_honesty():
     assert np.any(glued < curve(ALPHAS) - 0.01)
 
 
+@pytest.mark.law
 def test_finer_grids_change_little_and_cost_little_more_than_their_points():
     part = Subsampled(Gaussian(1.0), 0.01)
     coarse, fine = (Composition(((part, 200),), grid) for grid in (1e-3, 1e-4))

@@ -1,6 +1,7 @@
 """Certificates of last iterates against chains whose laws are known exactly."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from rashomon_explorer.theory import (
     sgd_convex,
     sgd_strongly_convex,
 )
+from tests.each import each
 
 EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
 
@@ -37,10 +39,11 @@ def test_linear_chains_attain_theorem_4_2(c, steps, ratio):
     assert claimed.mu == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("c", [0.3, 0.9, 0.99, 0.9999])
-@pytest.mark.parametrize("epochs", [1, 2, 7, 60])
-@pytest.mark.parametrize("offset", range(4))
-def test_linear_chains_come_within_one_step_of_theorem_4_5(c, epochs, offset):
+def test_linear_chains_come_within_one_step_of_theorem_4_5():
+    each(product([0.3, 0.9, 0.99, 0.9999], [1, 2, 7, 60], range(4)), _check_theorem_4_5)
+
+
+def _check_theorem_4_5(c, epochs, offset):
     """The record's batch comes ``offset`` steps before the end of each of E epochs of 4 steps.
 
     Means end ηL/b Σ c^(4k + offset) apart, with variance η²σ² Σ c^(2j). The theorem, which the
@@ -133,6 +136,7 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
 
 
 @pytest.mark.parametrize("steps", [2, pytest.param(8, marks=pytest.mark.law), 60])
+@pytest.mark.law
 def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
     """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
     radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8

@@ -155,6 +155,7 @@ def test_small_steps_give_the_exponential_mechanism():
 
 
 @pytest.mark.parametrize("name", ["sgd_strongly_convex", "sgd_convex"])
+@pytest.mark.law
 def test_the_searched_tau_is_about_the_best(name):
     settings, _ = CALLS[name]
     settings = {**settings, "n_steps": 24}

@@ -1,0 +1,132 @@
+"""Exact answers about all sparse trees on the page's table.  Curator: from private rows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.explorer.encoded import features_of
+from rashomon_explorer.explorer.family import of_trees, tree_rows
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.rashomon_set import PredictorSet
+from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.trees import (
+    CountedTrees,
+    best_avoiding,
+    best_saying,
+    best_using,
+    feature_table,
+    least_losses,
+)
+from rashomon_explorer.trees.private import leaves_of
+from rashomon_explorer.trees.questions import Questions, of_schema
+
+_NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
+_NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
+
+
+class TreeAnswers:
+    """What is true of every tree that the sliders allow, drawn or not; found once and kept.
+
+    Parameters
+    ----------
+    state : ExplorerState
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self._lock = RLock()
+        self._of: tuple[Any, ...] = ()
+        self._data: Any = None  # held, or another table could come to stand in its place
+        self._known: dict[Any, Any] = {}
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing is counted; empty where something is."""
+        if not of_trees(self.state):
+            return _NO_TREES
+        return _NO_TABLE if self.state.data is None else ""
+
+    @property
+    def counted(self) -> CountedTrees:
+        """All trees of the sliders' class, counted."""
+        return self._find("counted", self._count)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What trees may ask, in words; public."""
+        return self._questions.in_words
+
+    def sizes(self) -> pd.DataFrame:
+        """Count the trees by leaves within the slider's ψ, and less and half as much more."""
+        psi = float(self.state.psi)
+        psis = np.unique([*np.linspace(0.0, 1.5 * psi, 31), psi])
+        counts = self.counted.curve(psis)
+        leaves = pd.Index(range(1, counts.shape[1] + 1), name="leaves")
+        return pd.DataFrame(counts.T, index=leaves, columns=pd.Index(psis, name="ψ"))
+
+    def flips(self) -> pd.DataFrame:
+        """Least ψ at which each person's label can be another, and that label."""
+
+        def find() -> pd.DataFrame:
+            losses = least_losses(self.counted) - self.counted.least
+            second = np.argsort(losses, axis=1, kind="stable")[:, 1]
+            psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
+            classes = np.array(self.state.data.classes, dtype=object)
+            index = pd.Index(range(len(psi)), name="person")
+            return pd.DataFrame({"psi": psi, "label": classes[second], "code": second}, index=index)
+
+        return self._find("flips", find)
+
+    def features(self) -> pd.DataFrame:
+        """Least ψ of a tree that asks each question, and of one that does not; shares within ψ."""
+        psi = float(self.state.psi)
+        return self._find(("features", psi), lambda: feature_table(self.counted, psi))
+
+    def flipping(self, person: int) -> PredictorSet:
+        """Return the best tree, and the best that says another label of a person."""
+        code = int(self.flips()["code"].iloc[person])
+        return self._beside(best_saying(self.counted, person, code))
+
+    def asking(self, question: str) -> PredictorSet:
+        """Return the best tree, and the best that asks a question."""
+        return self._beside(best_using(self.counted, self.questions.index(question)))
+
+    def without(self, question: str) -> PredictorSet:
+        """Return the best tree, and the best that does not ask a question."""
+        return self._beside(best_avoiding(self.counted, self.questions.index(question)))
+
+    @property
+    def _questions(self) -> Questions:
+        return of_schema(features_of(self.state.data.schema), None)
+
+    def _count(self) -> CountedTrees:
+        state = self.state
+        return CountedTrees(
+            self._questions.answers(tree_rows(state.data).to_numpy(dtype=float)),
+            np.asarray(state.data.y).astype(int),
+            max_leaves=state.max_leaves,
+            leaf_penalty=state.leaf_penalty,
+            classes=range(len(state.data.classes)),
+            feature_names=self.questions,
+        )
+
+    def _beside(self, tree: Node) -> PredictorSet:
+        counted = self.counted
+        both = [counted.best(), tree]
+        losses = [counted.loss(leaves_of(one), counted.errors(one)) for one in both]
+        held = counted.as_set(both, np.array(losses), float(self.state.psi))
+        return replace(held, classes=tuple(self.state.data.classes))
+
+    def _find(self, key: Any, find: Callable[[], Any]) -> Any:
+        state = self.state
+        with self._lock:  # who asks for what another is finding waits for it
+            now = (id(state.data), state.max_leaves, state.leaf_penalty)
+            if now != self._of:
+                self._of, self._known, self._data = now, {}, state.data
+            if key not in self._known:
+                self._known[key] = find()
+            return self._known[key]

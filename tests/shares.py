@@ -1,0 +1,60 @@
+"""A share of the laws: what runs of them at each commit, so that many commits run them all.
+
+``make laws SHARE=3/40`` loads this file as a plugin. The id of a law alone says which share it is
+in: it stays there whatever else is written, added or run.
+"""
+
+import re
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+RAN = ("passed", "failed", "error", "xfailed", "xpassed")
+
+
+def read(words: str) -> tuple[int, int]:
+    """``"3/40"`` is the third of forty shares."""
+    found = re.fullmatch(r"(\d+)/(\d+)", words)
+    share, shares = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= share <= shares:
+        raise pytest.UsageError(f"a share is k/N with 1 <= k <= N, as in SHARE=3/40; got {words!r}")
+    return share, shares
+
+
+def share_of(nodeid: str, shares: int) -> int:
+    """In which of the shares, counted from one, a test is."""
+    return int.from_bytes(sha256(nodeid.encode()).digest()[:8], "big") % shares + 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", metavar="k/N", default="1/1", help="run the k-th of N shares")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse what is no share before anything is collected."""
+    read(config.getoption("--share"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one share of what the marks have left."""
+    share, shares = read(config.getoption("--share"))
+    others = [item for item in items if share_of(item.nodeid, shares) != share]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if share_of(item.nodeid, shares) == share]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was run, and how to run it again."""
+    share, told = config.getoption("--share"), terminalreporter.stats
+    ran = sum(len(told.get(kind, ())) for kind in RAN)
+    again = f"make laws SHARE={share}"
+    terminalreporter.write_line(f"Share {share} of the laws: {ran} laws; the same again: {again}")
+    if told.get("failed") or told.get("error"):
+        terminalreporter.write_line(
+            "A law that failed is no matter of luck, its seed is fixed. Alone it runs with\n"
+            "make laws TESTS='its name above', beside no other test.",
+            red=True,
+        )
