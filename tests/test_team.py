@@ -2,7 +2,9 @@
 
 import json
 import shlex
+import signal
 import sys
+import time
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any
 import pytest
 
 from rashomon_explorer.cli import _parser, main
+from rashomon_explorer.server.plotly_file import packed_plotly
 from rashomon_explorer.server.proxied import proxied_dashboard
 from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
+from tests.patience import until
 
 ROOT = Path(__file__).resolve().parent.parent
 LINES = [
@@ -106,20 +110,34 @@ def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it() -> N
 def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
     start_dashboard: Any, tmp_path: Path
 ) -> None:
+    """No home folder is needed there, and two interrupts are no worse than one."""
     from tests.test_cli import _get
 
+    (tmp_path / "file").touch()
     words = ["--no-browser", "--any-host", "--base-url", "/user/ann/x/", "--most-pages", "1"]
-    environment = {TOKEN_VARIABLE: "secret"}
+    environment = {TOKEN_VARIABLE: "secret", "HOME": str(tmp_path / "file" / "home")}
     running = start_dashboard(tmp_path / "home", *words, environment=environment)
     assert running.url.endswith("/user/ann/x/")
     asked = {"Host": "hub.example", "Authorization": "token secret"}
     for refused in ({**asked, "Authorization": "token other"}, {"Host": "hub.example"}):
         status, headers, _ = _get(running, refused, "/user/ann/x/")
         assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
+        assert _get(running, refused, "/user/ann/x/plotly.mjs")[0] == 302
+    known = {**asked, "If-None-Match": packed_plotly()[1]}
+    assert _get(running, known, "/user/ann/x/plotly.mjs")[0] == 304
     status, _, page = _get(running, asked, "/user/ann/x/")
     assert status == 200 and "/user/ann/x/voila" in page and "secret" not in page
+    assert 'href="/user/ann/x/plotly.mjs"' in page
     status, headers, _ = _get(running, asked, "/user/ann/x/?token=theirs")
     assert (status, headers["Location"]) == (302, "/user/ann/x/")
     status, headers, page = _get(running, asked, "/user/ann/x/")
     assert status == 503 and "at most 1 open at once" in page
     assert headers["Retry-After"] == "120"
+    # The server writes of a request after it has answered.
+    until(lambda: "503 GET" in running.log(), "the refusal to be in the log", running.log)
+    kernels, told = running.kernels(), running.log()
+    running.process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    assert running.stop() == 0
+    assert running.log() == told
+    assert not [kernel for kernel in kernels if kernel.is_running()]

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -17,12 +18,14 @@ sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
 
 # ruff: noqa: E402
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_server.utils import url_path_join
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 from voila.app import Voila
 from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
+from rashomon_explorer.server.plotly_file import PLOTLY_FILE, PlotlyFile, packed_plotly
 from rashomon_explorer.server.serving import LOOPBACK, Serving
 from rashomon_explorer.server.visitors import LimitedPages, Visitors
 
@@ -76,14 +79,16 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Let the page count how many of it are open."""
-        return [
+        """Let the page count how many of it are open, and have its figure library as a file."""
+        library = (url_path_join(self.base_url, re.escape(PLOTLY_FILE)), PlotlyFile)
+        return [library] + [
             (rule[0], LimitedPages, *rule[2:]) if rule[1] is TornadoVoilaHandler else rule
             for rule in super().init_handlers()
         ]
 
     def start(self) -> None:
         """Serve until interrupted, then stop the kernels."""
+        threading.Thread(target=packed_plotly, daemon=True).start()
         IOLoop.current().add_callback(self._announce)
         super().start()
 

@@ -88,5 +88,4 @@ class LimitedPages(TornadoVoilaHandler):
     def _open(self) -> int:
         """Count the programs behind pages; one more is kept ready for the next."""
         manager = self.kernel_manager
-        ready = sum(manager.get_pool_size(name) for name in manager._pools)
-        return len(manager.list_kernel_ids()) - ready
+        return len(manager.pages([task for pool in manager._pools.values() for task in pool]))

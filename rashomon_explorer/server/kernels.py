@@ -1,0 +1,46 @@
+"""The programs behind pages: which belong to one, and when one without visitor is ended."""
+
+from asyncio import Task, current_task
+from datetime import UTC, datetime
+from typing import Any
+from weakref import ReferenceType, ref
+
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+
+class PatientKernels(AsyncMappingKernelManager):
+    """Ends programs that have been idle for long, counted from when they were given to a page.
+
+    Voilà keeps one ready for the next visitor and does not ask about it here while it waits. Idle
+    since it was made, it would be ended as soon as it is given away, before the page it belongs to
+    is connected, and the page would stay empty.
+    """
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self._asked_about: set[str] = set()
+        self._started_by: dict[str, ReferenceType[Task[Any]] | None] = {}
+
+    async def start_kernel(self, *args: Any, **options: Any) -> str:  # type: ignore[override]
+        """Start one, and remember the task that did: Voilà keeps that of one not given away."""
+        task = current_task()
+        kernel_id = str(await super().start_kernel(*args, **options))
+        known = {name: by for name, by in self._started_by.items() if name in self._kernels}
+        self._started_by = {**known, kernel_id: None if task is None else ref(task)}
+        return kernel_id
+
+    def pages(self, waiting: list[Task[Any]]) -> list[str]:
+        """Name the programs that were given to a page: not those of the tasks that wait for one.
+
+        The number of tasks does not do: one that has only just begun has no program yet.
+        """
+        kept = {name: by() for name, by in self._started_by.items() if by is not None}
+        return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End it if it is idle; what is asked about for the first time starts to be idle now."""
+        if kernel_id not in self._asked_about:
+            self._asked_about.intersection_update(self.list_kernel_ids())
+            self._asked_about.add(kernel_id)
+            self._kernels[kernel_id].last_activity = datetime.now(UTC)
+        await super().cull_kernel_if_idle(kernel_id)
