@@ -1,6 +1,8 @@
 """The two families of models that the page draws: linear ones, and sparse trees."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 from sklearn.utils import Bunch
@@ -10,7 +12,12 @@ from rashomon_explorer.explorer.encoded import features_of
 from rashomon_explorer.explorer.state import TREES, ExplorerState
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.schema.units import UnitEncoder
+
+Models = TypeVar("Models")
 
 _SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "leaf_penalty")
 _DRAWS = 20  # where the number is left to the rule, which knows linear models alone
@@ -44,6 +51,21 @@ def tree_rows(data: Bunch) -> pd.DataFrame:
     return pd.DataFrame(encoder.transform(data.frame), columns=names, index=data.frame.index)
 
 
+def trees_in(models: Any) -> tuple[Node, ...] | None:
+    """Give the decision trees of a set; None of a set of anything else, and of no set."""
+    held = getattr(models, "models", None)
+    return held.trees if isinstance(held, DecisionTrees) else None
+
+
 def paid_delta(guarantee: Guarantee) -> float:
     """δ at which a set was paid for, whatever its models."""
     return guarantee.asked[1] if guarantee.asked else 0.0
+
+
+def in_words(models: Models, data: Bunch | None) -> Models:
+    """Give trees, whose classes are places in the table's own, the table's words for them."""
+    if not isinstance(models, PredictorSet | ReleasedTrees) or data is None or not data.classes:
+        return models
+    if tuple(models.classes) != tuple(range(len(data.classes))):
+        return models
+    return replace(models, classes=tuple(data.classes))

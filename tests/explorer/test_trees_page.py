@@ -97,7 +97,7 @@ def test_the_release_shows_what_was_paid_and_no_loss(page):
         assert card.view.figure["layout"]["meta"]["view"] == "release"
         assert "loss" not in str(card.view.figure["data"])
     explorer.state.view = "curator"
-    assert "Python takes them along" in explorer.take_panel.receipt.value
+    assert "released: paid for" in explorer.take_panel.receipt.value
 
 
 def test_kept_trees_are_shown_again_and_linear_models_come_back(page):

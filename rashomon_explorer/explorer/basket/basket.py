@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.basket.choices import AGGREGATES
+from rashomon_explorer.explorer.basket.choices import AGGREGATES, Paid
 from rashomon_explorer.plots.text import price
-from rashomon_explorer.rashomon_set import ReleasedSet
 from rashomon_explorer.release import Query, ReleasePlan, plan_release
 
 
@@ -18,7 +17,7 @@ class Basket:
 
     Parameters
     ----------
-    models : ReleasedSet
+    models : ReleasedSet or ReleasedTrees
         Paid draws: all of a set, or some that were chosen without a look at the rows.
     n_rows : int
         Rows of the table, which is public.
@@ -32,7 +31,7 @@ class Basket:
         Declared groups that are told apart.
     """
 
-    models: ReleasedSet
+    models: Paid
     n_rows: int
     names: tuple[str, ...] = ()
     epsilon: float = 0.5

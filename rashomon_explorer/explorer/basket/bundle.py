@@ -16,6 +16,7 @@ from rashomon_explorer.domains import Ball
 from rashomon_explorer.explorer.basket import score
 from rashomon_explorer.explorer.basket.contents import Contents
 from rashomon_explorer.explorer.basket.readme import readme
+from rashomon_explorer.explorer.basket.tree_files import TREE_FILES, dot_files, tree_figures
 from rashomon_explorer.explorer.definitions import DEFINITIONS
 from rashomon_explorer.measures.glossary import TERMS
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -26,6 +27,7 @@ from rashomon_explorer.plots import (
     plot_tradeoff,
 )
 from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.rashomon_set import ReleasedSet
 from rashomon_explorer.report import release_report
 
 File = str | bytes
@@ -47,10 +49,13 @@ def bundle(given: Contents) -> bytes:
 
 def _files(given: Contents) -> Iterator[tuple[str, File]]:
     yield "README.txt", readme(given)
-    for name, make in _FILES.items():
+    own = TREE_FILES if given.of_trees else _LINEAR_FILES
+    for name, make in {**own, **_FILES}.items():
         content = make(given)
         if content is not None:
             yield name, content
+    if given.of_trees:
+        yield from dot_files(given).items()
     yield _SCRIPT, get_plotlyjs()
     for name, figure in figures(given).items():
         yield f"figures/{name}.html", _page(figure)
@@ -59,15 +64,17 @@ def _files(given: Contents) -> Iterator[tuple[str, File]]:
 
 def figures(given: Contents) -> dict[str, go.Figure]:
     """Make the figures that may leave, by name."""
-    models = given.models
-    made = {
-        "coefficients": plot_released_spread(models),
-        "one_record": plot_tradeoff(models.guarantee, "these models"),
-    }
-    if models.as_drawn and models.plan.of_exact_draws:
-        made["promise"] = plot_promise(models.plan)
+    made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
+    made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
     for place, one in enumerate(given.purchases, 1):
         made[f"aggregates_{place}"] = plot_released(one.released)
+    return made
+
+
+def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
+    made = {"coefficients": plot_released_spread(models)}
+    if models.as_drawn and models.plan.of_exact_draws:
+        made["promise"] = plot_promise(models.plan)
     return made
 
 
@@ -84,7 +91,7 @@ def _json(values: Any) -> str:
 
 
 def _models_json(given: Contents) -> str:
-    models = given.models
+    models = given.linear
     each = models.coef.reshape(models.n_draws, models.outputs, -1)
     return _json(
         {
@@ -114,7 +121,7 @@ def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
 def _models_npz(given: Contents) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "models.npz"
-        given.models.save(path)
+        given.linear.save(path)
         return path.read_bytes()
 
 
@@ -122,7 +129,7 @@ def _guarantee(given: Contents) -> str:
     told = {
         "models": given.models.guarantee.to_dict(),
         "aggregates": [one.released.guarantee.to_dict() for one in given.purchases],
-        "together": {"epsilon": given.total, "delta": given.models.plan.delta},
+        "together": {"epsilon": given.total, "delta": given.delta},
     }
     return _json(told)
 
@@ -165,12 +172,13 @@ def _report(given: Contents) -> str:
 
 def release_page(given: Contents) -> str:
     """Write the release's edition of the report."""
-    radius = given.models.plan.radius
-    whole = given.constants is not None and radius is not None and given.models.as_drawn
+    models = given.linear
+    radius = models.plan.radius
+    whole = given.constants is not None and radius is not None and models.as_drawn
     target = given.schema.target if given.schema is not None else None
     with tempfile.TemporaryDirectory() as folder, said_elsewhere():
         path = release_report(
-            given.models,
+            models,
             Path(folder) / "report.html",
             aggregates=[one.released for one in given.purchases],
             target="" if target is None else target.name,
@@ -180,15 +188,17 @@ def release_page(given: Contents) -> str:
         return path.read_text(encoding="utf-8")
 
 
-_FILES: Mapping[str, Callable[[Contents], File | None]] = {
+_LINEAR_FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "models.json": _models_json,
     "models.npz": _models_npz,
     "score.py": _score,
+    "report.html": _report,
+}
+_FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "schema.toml": _schema,
     "guarantee.json": _guarantee,
     "aggregates.json": _aggregates,
     "definitions.json": _definitions,
     "ledger.json": _ledger,
-    "report.html": _report,
 }
 """Files of the bundle beside its figures; what is None is left out."""

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.rashomon_set import ReleasedSet, ReleasedTrees
 from rashomon_explorer.release import Excess, Query, SoftHits, get_query
+
+Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Aggregate:
 
     group: str
     title: str
-    query: Callable[[ReleasedSet], Query]
+    query: Callable[[Paid], Query]
 
     @property
     def in_rows(self) -> bool:
@@ -32,23 +34,26 @@ class Aggregate:
         return self.group == _GROUPS
 
 
-def _named(name: str) -> Callable[[ReleasedSet], Query]:
+def _named(name: str) -> Callable[[Paid], Query]:
     return lambda models: get_query(name)
 
 
-def _excess(models: ReleasedSet, over: str) -> Query:
-    return Excess(over=over, radius=_radius(models), ridge=models.plan.ridge)  # type: ignore[arg-type]
+def _excess(models: Paid, over: str) -> Query:
+    linear, radius = _in_a_ball(models)
+    return Excess(over=over, radius=radius, ridge=linear.plan.ridge)  # type: ignore[arg-type]
 
 
-def _soft_hits(models: ReleasedSet) -> Query:
-    width = models.psi or 0.01
-    return SoftHits(width=width, radius=_radius(models), ridge=models.plan.ridge)
+def _soft_hits(models: Paid) -> Query:
+    linear, radius = _in_a_ball(models)
+    return SoftHits(width=models.psi or 0.01, radius=radius, ridge=linear.plan.ridge)
 
 
-def _radius(models: ReleasedSet) -> float:
+def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
+    if isinstance(models, ReleasedTrees):
+        raise ValueError("Noise for this is known of linear models alone: take the mean loss")
     if models.plan.radius is None:
         raise ValueError("these draws are not of a ball of models")
-    return models.plan.radius
+    return models, models.plan.radius
 
 
 _SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Who is labelled otherwise", "Scores"

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.basket.purchase import Purchase
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
-from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.rashomon_set import ReleasedSet, ReleasedTrees
 from rashomon_explorer.schema import TableSchema
 
 
@@ -18,7 +19,9 @@ class Contents:
     ----------
     table : str
         Name of the data set.
-    models : ReleasedSet
+    models : ReleasedSet or ReleasedTrees
+    n_rows : int or None
+        Rows of the table, which is public; None where it is not here.
     purchases : tuple of Purchase
         Aggregates of these models.
     schema : TableSchema or None
@@ -30,16 +33,34 @@ class Contents:
     """
 
     table: str
-    models: ReleasedSet
+    models: ReleasedSet | ReleasedTrees
+    n_rows: int | None
     purchases: tuple[Purchase, ...] = ()
     schema: TableSchema | None = None
     constants: Constants | None = None
     account: Account | None = None
 
     @property
+    def of_trees(self) -> bool:
+        """Whether the models are trees."""
+        return isinstance(self.models, ReleasedTrees)
+
+    @property
+    def linear(self) -> ReleasedSet:
+        """The models, where they have coefficients."""
+        if isinstance(self.models, ReleasedTrees):
+            raise TypeError("trees have no coefficients")
+        return self.models
+
+    @property
+    def delta(self) -> float:
+        """δ that the models were paid for with."""
+        return paid_delta(self.models.guarantee)
+
+    @property
     def models_price(self) -> float:
         """ε that the models cost by themselves."""
-        return self.models.guarantee.epsilon(self.models.plan.delta)
+        return self.models.guarantee.epsilon(self.delta)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -49,4 +70,4 @@ class Contents:
     @property
     def total(self) -> float:
         """ε of all of it together, at the models' δ."""
-        return adaptive_epsilon(list(self.guarantees), self.models.plan.delta)
+        return adaptive_epsilon(list(self.guarantees), self.delta)

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.basket.basket import Basket
+from rashomon_explorer.explorer.basket.choices import Paid
 from rashomon_explorer.explorer.basket.contents import Contents
 from rashomon_explorer.explorer.basket.purchase import Purchase, Purchases
+from rashomon_explorer.explorer.family import in_words, trees_in
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural, price, what_is_left
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.release import release
 from rashomon_explorer.schema import Categorical, Ordered, YesNo
 
@@ -32,19 +33,15 @@ class Order:
     ----------
     pay : callable
         Charges the ledger, reads the rows, and gives what was bought.
-    coef : ndarray
-        The models on screen when it was ordered.
+    models : RashomonSet or PredictorSet
+        The set on screen when it was ordered.
     """
 
     pay: Callable[[], Purchase]
-    coef: FloatArray
+    models: Any
 
 
 _OTHERS = "only models that were drawn and paid for may leave"
-_TREES = (
-    "these trees are paid for: the page shows them, and Python takes them along, "
-    "explorer.rashomon_set.release().save('trees.npz'), with paid aggregates by release(...)"
-)
 
 
 class Shop:
@@ -63,7 +60,7 @@ class Shop:
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
 
-    def models(self, draws: tuple[int, ...] | None = None) -> ReleasedSet:
+    def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         """Give what may leave of the set on screen: all, or some chosen without private rows.
 
         Raises
@@ -74,12 +71,12 @@ class Shop:
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
-        if not isinstance(drawn, RashomonSet):
-            raise CuratorOnlyError(_TREES if drawn.guarantee.holds else _OTHERS)
+        if not isinstance(drawn, RashomonSet) and trees_in(drawn) is None:
+            raise CuratorOnlyError(_OTHERS)
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
         with said_elsewhere():
-            released = drawn.release()
+            released: Paid = drawn.release()
         if draws is None:
             return released
         mask = np.isin(np.arange(released.n_draws), draws)
@@ -132,12 +129,21 @@ class Shop:
         usable = data is not None and not data.bounds_learnt
         return Contents(
             "a table" if data is None else str(data.name),
-            self.models(draws),
+            in_words(self.models(draws), data),
+            self._n_rows,
             tuple(one for one in state.paid if one.draws == draws),
             data.schema if usable else None,
             self.session.constants,
             self.session.refresh_account(),
         )
+
+    @property
+    def _n_rows(self) -> int | None:
+        """Rows of the table; None of trees from elsewhere, which do not know it."""
+        if self.session.rows is not None:
+            return len(self.session.rows)
+        drawn = self.state.rashomon_set
+        return int(drawn.plan.n) if isinstance(drawn, RashomonSet) else None
 
     def order(
         self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
@@ -162,12 +168,12 @@ class Shop:
                 kept.add(bought)
             return bought
 
-        return Order(pay, self._of)
+        return Order(pay, self.state.rashomon_set)
 
     def received(self, order: Order, bought: Purchase) -> None:
         """Put on screen what was bought, if its set is still there, and say what is left."""
         state, session = self.state, self.session
-        if self._of is not None and np.array_equal(self._of, order.coef):
+        if _same(state.rashomon_set, order.models):
             state.paid = (*state.paid, bought)
         account = session.refresh_account()
         left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
@@ -181,11 +187,18 @@ class Shop:
     def _follow(self) -> None:
         """Show what was paid for of the set on screen, and of no other."""
         drawn = self.state.rashomon_set
-        coef = getattr(drawn, "coef", None)
-        same = coef is not None and self._of is not None and np.array_equal(coef, self._of)
-        self._of = coef
+        same = _same(drawn, self._of)
+        self._of = drawn
         kept = self._purchases()
         if kept is not None:
             self.state.paid = kept.all()
         elif not same:
             self.state.paid = ()
+
+
+def _same(models: Any, others: Any) -> bool:
+    """Whether two sets are of the same draws, whatever ψ they are looked at with."""
+    if isinstance(models, RashomonSet) and isinstance(others, RashomonSet):
+        return np.array_equal(models.coef, others.coef)
+    trees = trees_in(models)
+    return trees is not None and trees == trees_in(others)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import FigureCard, Recipe, empty
+from rashomon_explorer.explorer.family import in_words
 from rashomon_explorer.explorer.marks import PAID, SAMPLED
 from rashomon_explorer.plots import plot_rules, plot_trees, rules_table
 from rashomon_explorer.plots.trees import MOST_TREES
@@ -32,7 +33,8 @@ class _OfTrees(FigureCard):
         released = self.state.view == "release"
         if released and not models.guarantee.holds:
             return empty(self.title, "These trees were not paid for: nothing of them may leave.")
-        return self.of(models.release() if released else models, released=released)
+        shown = in_words(models.release() if released else models, self.state.data)
+        return self.of(shown, released=released)
 
     def of(self, models: Any, *, released: bool) -> Recipe:
         """Say how it is drawn."""

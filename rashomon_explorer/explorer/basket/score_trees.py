@@ -1,0 +1,40 @@
+"""Labels by released trees; needs trees.json beside it, numpy and nothing else.
+
+from score import read, labels
+models = read("trees.json")
+labels(models, rows)        # (n_trees, n_rows), one of models["classes"] each
+"""
+
+import json
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+import numpy as np
+
+_ASKS = {"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}
+
+
+def read(path: str) -> Any:
+    """Read trees.json, or any file that was written like it."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def labels(models: dict[str, Any], rows: Any) -> Any:
+    """Predict with every tree.
+
+    Rows hold the columns that models["columns"] names, as schema.toml declares them: numbers in
+    their own units, a level such as home=rent as 1 where it is the row's and 0 elsewhere, an
+    ordered level as its place from 0.
+    """
+    table = np.asarray(rows, dtype=float)
+    says = np.array([_codes(tree, table) for tree in models["trees"]])
+    return np.asarray(models["classes"])[says]
+
+
+def _codes(node: dict[str, Any], table: Any) -> Any:
+    if "prediction" in node:
+        return np.full(len(table), node["prediction"])
+    against = 1.0 if node["reference"] == "true" else float(node["reference"])
+    yes = _ASKS[node["relation"]](table[:, node["feature"]], against)
+    return np.where(yes, _codes(node["true"], table), _codes(node["false"], table))
