@@ -1,4 +1,4 @@
-"""Who does the work on blocks: threads here, any executor, joblib, or a Dask cluster."""
+"""Who does the work on blocks and other parts: threads, any executor, joblib, or a cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -12,9 +12,9 @@ from rashomon_explorer.cores import cores, pause
 from rashomon_explorer.exceptions import ClusterError
 
 Span = tuple[int, int]
-Task = Callable[[RowSource, Any, Span], Any]
-"""A pure function of a source, what to do with its rows, and which blocks: run twice, it returns
-the same."""
+Task = Callable[[Any, Any, Any], Any]
+"""A pure function of rows, or what was made of them, of what to do with them, and of which part:
+run twice, it returns the same."""
 
 _TRIES = 10
 _PATIENCE_SECONDS = 60.0  # for one worker to be there again
@@ -33,7 +33,7 @@ class Workers(Protocol):
         """What a guarantee assumes of the way to them; empty for threads of this process."""
         ...
 
-    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Results of the task for each span, in the order of the spans."""
         ...
 
@@ -56,7 +56,7 @@ class Threads:
     count: int = field(default_factory=lambda: min(4, cores()))
     assumed: ClassVar[str] = ""
 
-    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Results in the order of the spans."""
         if self.count == 1 or len(spans) == 1:
             for span in spans:
@@ -82,7 +82,7 @@ class InExecutor:
     count: int = 4
     assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
 
-    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Results in the order of the spans.
 
         Raises
@@ -121,7 +121,7 @@ class Jobs:
 
         return int(effective_n_jobs(self.n_jobs))
 
-    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Results in the order of the spans.
 
         Raises
@@ -164,7 +164,7 @@ class OnDask:
             return 1
         return max(1, sum(self.client.nthreads().values()))
 
-    def run(self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Results in the order of the spans.
 
         Raises
@@ -202,9 +202,7 @@ class OnDask:
     def _running(self) -> bool:
         return bool(self.client.status == "running")
 
-    def _gathered(
-        self, task: Task, source: RowSource, what: Any, spans: Sequence[Span]
-    ) -> list[Any]:
+    def _gathered(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> list[Any]:
         held = self._source(source)
         futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
         # All at once, before the first is used: a second try would hand it out again.
@@ -276,6 +274,6 @@ def _gone() -> tuple[type[BaseException], ...]:
 
 def _lost(error: BaseException) -> str:
     return (
-        f"workers were lost with the work on the rows ({type(error).__name__}: {error}). Sums are "
-        "all they make: no noise was made there, and nothing was charged by them"
+        f"workers were lost with the work on the rows ({type(error).__name__}: {error}); no noise "
+        "was made there, and nothing was charged by them"
     )

@@ -14,6 +14,8 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.exceptions import ClusterError, FitError
+from rashomon_explorer.measures import exact_score_ranges
+from rashomon_explorer.problem import Problem
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -51,6 +53,9 @@ def test_a_dead_worker_changes_no_digit_and_a_dead_cluster_says_so(cluster: Any)
     _kill_one(cluster)  # after its part of earlier sums was made, and with it go the rows
     there = problem.value_and_gradient(THETA)
     assert [part.tobytes() for part in there] == [part.tobytes() for part in here]
+    held, people = Problem(X[:60], Y[:60], ridge=0.01), X[:600]
+    ranges = exact_score_ranges(held, 0.01, people, executor=cluster)
+    assert ranges.equals(exact_score_ranges(held, 0.01, people))
     cluster.close()
     with pytest.raises(ClusterError, match="no noise was made there"):
         problem.value_and_gradient(THETA)

@@ -1,13 +1,13 @@
 """Exact ranges of linear functionals over the Rashomon set of a convex loss."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.directions import (
     as_directions,
     gap_directions,
@@ -15,6 +15,7 @@ from rashomon_explorer.measures.ranges.directions import (
     score_directions,
 )
 from rashomon_explorer.measures.ranges.level_set import check_problem
+from rashomon_explorer.measures.ranges.parts import bracketed
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.validation import check_positive
@@ -29,6 +30,8 @@ def exact_ranges(
     *,
     names: Sequence[str] | pd.Index | None = None,
     tolerance: float = 1e-6,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> pd.DataFrame:
     """Least and largest a·θ over the Rashomon set, each between two proved ends.
 
@@ -52,6 +55,11 @@ def exact_ranges(
     tolerance : float, default=1e-6
         Distance of inner and outer end to reach, as a share of the outer end's distance from the
         best model's value. Losses with kinks may end wider apart; the columns tell.
+    n_jobs : int, optional
+        joblib's processes, or wherever ``joblib.parallel_config`` points, where there are more than
+        512 directions; this process alone by default. The digits are the same for any number.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Who works instead. Rows go there, and are as private there as here.
 
     Returns
     -------
@@ -82,7 +90,7 @@ def exact_ranges(
     if names is not None and len(names) != len(array):
         raise ValueError(f"{len(names)} names are given for {len(array)} directions")
     index = pd.RangeIndex(len(array)) if names is None else pd.Index(names)
-    return _table(problem, psi, array, index, tolerance)
+    return _table(problem, psi, array, index, tolerance, n_jobs=n_jobs, executor=executor)
 
 
 def exact_coefficient_ranges(
@@ -121,7 +129,13 @@ def exact_coefficient_ranges(
 
 
 def exact_score_ranges(
-    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = 1e-6
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    X: ArrayLike,
+    *,
+    tolerance: float = 1e-6,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> pd.DataFrame:
     """Exact range of every person's linear score (margin) over the Rashomon set.
 
@@ -136,6 +150,8 @@ def exact_score_ranges(
     X : array-like of shape (n_rows, n_features)
         Shortened to the problem's ``row_norm`` as its own rows were.
     tolerance : float, default=1e-6
+    n_jobs, executor : optional
+        Who works, as in :func:`exact_ranges`.
 
     Returns
     -------
@@ -156,7 +172,7 @@ def exact_score_ranges(
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)
-    return _table(problem, psi, directions, index, tolerance)
+    return _table(problem, psi, directions, index, tolerance, n_jobs=n_jobs, executor=executor)
 
 
 def exact_group_gap(
@@ -222,10 +238,11 @@ def _table(
     directions: FloatArray,
     index: pd.Index,
     tolerance: float,
+    **who: Any,
 ) -> pd.DataFrame:
     check_positive(tolerance=tolerance)
     both = np.vstack([directions, -directions]).T
-    found = brackets(problem, psi, both, tolerance)
+    found = bracketed(problem, psi, both, tolerance, **who)
     best = directions @ problem.minimum.theta
     (up, down), (up_outer, down_outer) = np.split(found.inner, 2), np.split(found.outer, 2)
     ends = (best - down_outer, best - down, best, best + up, best + up_outer)

@@ -1,15 +1,15 @@
 """Which people's labels can flip inside the Rashomon set: exactly, person by person."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.measures.ranges.brackets import brackets
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.ranges.directions import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
+from rashomon_explorer.measures.ranges.parts import Past, bracketed
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem import Problem
 
@@ -33,7 +33,13 @@ class ExactAmbiguity(NamedTuple):
 
 
 def exact_flips(
-    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = _TOLERANCE
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    X: ArrayLike,
+    *,
+    tolerance: float = _TOLERANCE,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> pd.DataFrame:
     """Whether some model of the Rashomon set gives a person another label than the best model.
 
@@ -52,6 +58,8 @@ def exact_flips(
     X : array-like of shape (n_rows, n_features)
     tolerance : float, default=1e-6
         Where the search ends for those who cannot be decided, as a share of the furthest move.
+    n_jobs, executor : optional
+        Who works, as in :func:`exact_ranges`.
 
     Returns
     -------
@@ -81,10 +89,10 @@ def exact_flips(
     n, others = needed.shape
     need = needed.ravel()
 
-    def decided(columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray) -> Mask:
-        return (inner > need[columns]) | (outer < need[columns])
-
-    found = brackets(problem, psi, directions.reshape(n * others, -1).T, tolerance, decided)
+    columns = directions.reshape(n * others, -1).T
+    found = bracketed(
+        problem, psi, columns, tolerance, Past(need), n_jobs=n_jobs, executor=executor
+    )
     flips = (found.inner > need).reshape(n, others).any(axis=1)
     # Scores that no model moves, those of a row of zeros, tie for ever.
     fixed = ~directions.any(axis=2)
@@ -96,7 +104,13 @@ def exact_flips(
 
 
 def exact_ambiguity(
-    problem: Problem | PenalisedProblem, psi: float, X: ArrayLike, *, tolerance: float = _TOLERANCE
+    problem: Problem | PenalisedProblem,
+    psi: float,
+    X: ArrayLike,
+    *,
+    tolerance: float = _TOLERANCE,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> ExactAmbiguity:
     """Share of people whose label some model of the Rashomon set flips.
 
@@ -111,6 +125,8 @@ def exact_ambiguity(
     psi : float
     X : array-like of shape (n_rows, n_features)
     tolerance : float, default=1e-6
+    n_jobs, executor : optional
+        Who works, as in :func:`exact_ranges`.
 
     Returns
     -------
@@ -130,7 +146,7 @@ def exact_ambiguity(
     >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
     ExactAmbiguity(lower=0.5, upper=0.5)
     """
-    table = exact_flips(problem, psi, X, tolerance=tolerance)
+    table = exact_flips(problem, psi, X, tolerance=tolerance, n_jobs=n_jobs, executor=executor)
     possible = table["flips"] | ~table["decided"]
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 
