@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 _DIGITS = 4
 _PLAIN = (Decimal("1e-4"), Decimal("1e6"))  # between them no exponent is written
 _NEAR_THE_ENDS = (Decimal("0.05"), Decimal(1), Decimal(99), Decimal(100))
+_SOMETHING = 1e-6  # of ε; less is what rounding left
 
 
 def rounded_up(value: float) -> str:
@@ -53,12 +54,14 @@ def epsilon_text(epsilon: float) -> str:
 def left_text(epsilon: float) -> str:
     """Write what is left of a budget for people, rounded down and never below nothing.
 
+    What rounding leaves of a budget that was spent whole is nothing: no plan is made of it.
+
     Examples
     --------
-    >>> left_text(1.53951), left_text(-0.2)
-    ('1.539', '0')
+    >>> left_text(1.53951), left_text(-0.2), left_text(4.7e-9)
+    ('1.539', '0', '0')
     """
-    return rounded_down(max(0.0, epsilon)).replace("inf", "∞")
+    return rounded_down(epsilon if epsilon >= _SOMETHING else 0.0).replace("inf", "∞")
 
 
 def hit_rate_text(rate: float) -> str:
