@@ -76,7 +76,8 @@ default=None
     thresholds : float, sequence of float, mapping or None, default=None
         What is asked of columns of numbers: whether they are above these. One list for all columns,
         or a mapping from columns to theirs. Public: never take them from the rows. None is for
-        columns of 0 and 1, and with a schema for three even steps in each typical range.
+        columns of 0 and 1, and with a schema for the thresholds that it declares, or three even
+        steps in each typical range.
     classes : array-like, default=None
         Every label that may occur, declared as public knowledge; with None those in ``y`` are
         treated as public. With a ledger they must be declared.

@@ -131,6 +131,7 @@ class Explorer:
         self.kernel_watch = KernelWatch()
         self.data_panel = panels.DataPanel(self.session)
         self.model_panel = panels.ModelPanel(self.state)
+        self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = panels.PlanPanel(self.state)
         self.budget_panel = panels.BudgetGauge(self.state)
         self.draw_panel = panels.DrawPanel(

@@ -26,6 +26,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.schema import TableSchema
 
 _NO_DATA = "there is no data set yet: choose one under Data"
 _ESTIMATORS: dict[str, Any] = {
@@ -131,6 +132,13 @@ class ChosenData:
             f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
             "Encoded by its public schema; no draw has read it, and moving a slider costs nothing."
         )
+
+    @shown_together
+    def redeclare(self, schema: TableSchema) -> None:
+        """Change what trees ask of the table; its rows, its ledger and the set on screen stay."""
+        self._check_ready()
+        self.state.data = Bunch(**{**self.state.data, "schema": schema})
+        self.replan()
 
     @shown_together
     def forget(self) -> None:

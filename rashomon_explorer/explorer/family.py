@@ -16,10 +16,12 @@ from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.schema.units import UnitEncoder
+from rashomon_explorer.trees import TreeClass
+from rashomon_explorer.trees.questions import Questions, of_schema
 
 Models = TypeVar("Models")
 
-_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "leaf_penalty")
+TREE_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "max_depth", "leaf_penalty")
 _DRAWS = 20  # where the number is left to the rule, which knows linear models alone
 
 
@@ -36,12 +38,30 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
     """Make an unfitted estimator of trees, with the settings of the sliders."""
     data = state.data
     return RashomonTreeClassifier(
-        **{name: getattr(state, name) for name in _SETTINGS},
+        **{name: getattr(state, name) for name in TREE_SETTINGS},
         n_draws=_DRAWS if state.n_draws == AUTO else state.n_draws,
         schema=features_of(data.schema),
         classes=tuple(range(len(data.classes))),
         ledger=None if ledger is None else str(ledger),
     )
+
+
+def questions_of(data: Bunch) -> Questions:
+    """Return what trees may ask about the rows of a data set; public."""
+    return of_schema(features_of(data.schema), None)
+
+
+def tree_class(state: ExplorerState) -> TreeClass:
+    """Class of the trees that the settings allow; public.
+
+    Raises
+    ------
+    DataError
+        If there are more than can be counted.
+    """
+    data = state.data
+    classes = max(2, len(data.classes))
+    return TreeClass(len(questions_of(data)), state.max_leaves, state.max_depth, classes)
 
 
 def tree_rows(data: Bunch) -> pd.DataFrame:

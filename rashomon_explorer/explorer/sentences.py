@@ -77,10 +77,20 @@ def _moved(state: ExplorerState) -> list[str]:
 
 def _setting(name: str, values: Mapping[str, Any]) -> str:
     value = values[name]
+    if value is None:  # a depth, as deep as the leaves allow
+        return f"{_SYMBOLS.get(name, name)} = any"
     return f"{_SYMBOLS.get(name, name)} = {value if isinstance(value, str) else number(value)}"
 
 
-_SYMBOLS = {"psi": "ψ", "epsilon": "ε", "delta": "δ", "n_draws": "draws"}
+_SYMBOLS = {
+    "psi": "ψ",
+    "epsilon": "ε",
+    "delta": "δ",
+    "n_draws": "draws",
+    "max_leaves": "leaves",
+    "max_depth": "depth",
+    "leaf_penalty": "price of a leaf",
+}
 
 
 def same_rows(others: tuple[str, ...], ledger: str) -> str:

@@ -31,6 +31,7 @@ SETTINGS = (
     "loss",
     "sampler",
     "max_leaves",
+    "max_depth",
     "leaf_penalty",
 )
 OPEN = ("radius", "ridge", "n_draws")
@@ -74,8 +75,10 @@ class ExplorerState(traitlets.HasTraits):
         The data set chosen.
     family : str
         ``"linear"`` or ``"trees"``: what the next draw is of.
-    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler, max_leaves, leaf_penalty
+    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler
         Settings of the next draw, as the estimators take them; ``"auto"`` leaves one to the rule.
+    max_leaves, max_depth, leaf_penalty
+        Of trees; a depth of None is as deep as the leaves allow.
     budget_epsilon, budget_delta : float
         Budget that a new ledger will get.
     plan : Plan or None
@@ -143,6 +146,7 @@ class ExplorerState(traitlets.HasTraits):
     data = traitlets.Any(None)
     family = traitlets.Enum(FAMILIES, LINEAR)
     max_leaves = traitlets.Int(4)
+    max_depth = traitlets.Int(None, allow_none=True)
     leaf_penalty = traitlets.Float(0.005)
     loss = traitlets.Unicode("logistic")
     psi = traitlets.Float(0.02)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.explorer.encoded import features_of
-from rashomon_explorer.explorer.family import of_trees, tree_rows
+from rashomon_explorer.explorer.family import of_trees, questions_of, tree_rows
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.rashomon_set.models.trees import Node
@@ -22,7 +21,6 @@ from rashomon_explorer.trees import (
     least_losses,
 )
 from rashomon_explorer.trees.private import leaves_of
-from rashomon_explorer.trees.questions import Questions, of_schema
 
 _NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
@@ -58,7 +56,7 @@ class TreeAnswers:
     @property
     def questions(self) -> tuple[str, ...]:
         """What trees may ask, in words; public."""
-        return self._questions.in_words
+        return questions_of(self.state.data).in_words
 
     def sizes(self) -> pd.DataFrame:
         """Count the trees by leaves within the slider's ψ, and less and half as much more."""
@@ -99,16 +97,13 @@ class TreeAnswers:
         """Return the best tree, and the best that does not ask a question."""
         return self._beside(best_avoiding(self.counted, self.questions.index(question)))
 
-    @property
-    def _questions(self) -> Questions:
-        return of_schema(features_of(self.state.data.schema), None)
-
     def _count(self) -> CountedTrees:
         state = self.state
         return CountedTrees(
-            self._questions.answers(tree_rows(state.data).to_numpy(dtype=float)),
+            questions_of(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
             np.asarray(state.data.y).astype(int),
             max_leaves=state.max_leaves,
+            max_depth=state.max_depth,
             leaf_penalty=state.leaf_penalty,
             classes=range(len(state.data.classes)),
             feature_names=self.questions,
@@ -124,7 +119,7 @@ class TreeAnswers:
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
         state = self.state
         with self._lock:  # who asks for what another is finding waits for it
-            now = (id(state.data), state.max_leaves, state.leaf_penalty)
+            now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
             if now != self._of:
                 self._of, self._known, self._data = now, {}, state.data
             if key not in self._known:

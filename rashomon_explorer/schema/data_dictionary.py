@@ -104,6 +104,11 @@ def _several(text: str) -> list[Any]:
     return whole if [str(number) for number in whole] == parts else parts
 
 
+def _numbers(text: str) -> list[Any]:
+    """Thresholds; what is no number is left for the column to refuse, which names itself."""
+    return [_one(part.strip()) for part in text.split("|")]
+
+
 def _one(text: str) -> Any:
     try:
         return float(text)
@@ -117,6 +122,7 @@ _PLAIN: Mapping[str, Callable[[str], Any]] = {
     "missing": str,
     "missing_values": _several,
     "fill": _one,
+    "thresholds": _numbers,
     "unknown": str,
     "unit": str,
     "description": str,

@@ -1,6 +1,7 @@
 """A column of numbers: where they can be, and where most of them are."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import ClassVar
@@ -14,8 +15,10 @@ from rashomon_explorer.schema.cells import read_numbers
 from rashomon_explorer.schema.checks import Bounds, check_bounds
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.reading import Reading
+from rashomon_explorer.validation import is_finite
 
 _FARTHEST = 1e100  # beyond it a value could not be squared
+_PARTS = 4  # the typical range is cut into so many, where no thresholds are declared
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class Numeric(Column):
         For people.
     fill : float, optional
         What a missing value is read as; by default the middle of the typical range.
+    thresholds : sequence of float, default=()
+        What sparse trees ask: whether the number is above each of these. By default three steps of
+        the typical range, evenly spaced. Public, and never taken from the rows.
     role, missing, missing_values, description, learnt
         As for every :class:`Column`.
 
@@ -47,6 +53,8 @@ class Numeric(Column):
     >>> reading = income.read(pd.Series([50_000, 2e6, None]))
     >>> reading.values.tolist(), income.in_unit_size(reading).round(2).ravel().tolist()
     ([50000.0, 1000000.0, 50000.0], [0.0, 32.91, 0.0])
+    >>> income.cuts, Numeric("age", (18, 90), thresholds=[65, 30]).cuts
+    ((25000.0, 50000.0, 75000.0), (30.0, 65.0))
     """
 
     kind: ClassVar[str] = "numeric"
@@ -56,6 +64,7 @@ class Numeric(Column):
     typical: Bounds | None = None
     unit: str = ""
     fill: float | None = None
+    thresholds: Sequence[float] = ()
 
     def _check(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, f"bounds of {self._called}"))
@@ -76,6 +85,36 @@ class Numeric(Column):
                 f"fill of {self._called} must be a number within its bounds "
                 f"({self.bounds[0]:g}, {self.bounds[1]:g}), got {self.fill!r}"
             )
+        self._check_thresholds()
+
+    def _check_thresholds(self) -> None:
+        given = self._listed("thresholds")
+        plain = all(
+            isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in given
+        )
+        if not plain or len(set(given)) < len(given):
+            raise DataError(
+                f"thresholds of {self._called} must be finite numbers, each once, got {given!r}"
+            )
+        low, high = self.bounds
+        outside = [one for one in given if not low <= one < high]
+        if outside:
+            raise DataError(
+                f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
+                f"below the upper one, or every row answers alike: got {outside[0]:g}"
+            )
+        object.__setattr__(self, "thresholds", tuple(sorted(map(float, given))))
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The thresholds, or the even steps where none are declared."""
+        return tuple(self.thresholds) or self.even_cuts
+
+    @property
+    def even_cuts(self) -> tuple[float, ...]:
+        """Three steps of the typical range, evenly spaced."""
+        low, high = self.usual
+        return tuple(low + (high - low) * k / _PARTS for k in range(1, _PARTS))
 
     def _check_reach(self) -> None:
         low, high = self.usual
@@ -118,7 +157,9 @@ class Numeric(Column):
 
     def _values_in_words(self) -> str:
         said = f"{_span(self.bounds)} {self.unit}".rstrip()
-        return said if self.typical is None else f"{said}, typically {_span(self.typical)}"
+        said += "" if self.typical is None else f", typically {_span(self.typical)}"
+        asked = ", ".join(f"{one:,.6g}" for one in self.thresholds)
+        return f"{said}, asked above {asked}" if asked else said
 
     def _with_mark(self, values: FloatArray, reading: Reading) -> FloatArray:
         marks = [reading.missing.astype(float)] if self.missing == "indicator" else []

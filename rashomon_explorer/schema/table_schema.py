@@ -281,8 +281,8 @@ class TableSchema(Shown):
 
         Its header names what is said: ``name`` and ``kind``, and any of ``low``, ``high``,
         ``typical_low``, ``typical_high``, ``levels`` (separated by ``|``), ``role``, ``missing``,
-        ``missing_values``, ``fill``, ``unknown``, ``unit``, ``description``. An empty cell says
-        nothing.
+        ``missing_values``, ``fill``, ``thresholds`` (separated by ``|``), ``unknown``, ``unit``,
+        ``description``. An empty cell says nothing.
 
         Raises
         ------

@@ -17,8 +17,6 @@ from rashomon_explorer.schema.ordered import Ordered
 from rashomon_explorer.trees.rows import yes_or_no
 from rashomon_explorer.validation import is_finite
 
-_PARTS = 4  # a number's typical range is cut into so many, where no thresholds are declared
-
 
 @dataclass(frozen=True)
 class Questions:
@@ -113,8 +111,9 @@ def of_array(names: Sequence[str], thresholds: Any) -> Questions:
 def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
     """Questions about a declared table, in the columns' own units.
 
-    A number is compared with its declared thresholds, or with three evenly spaced ones in its
-    typical range; levels in an order with each but the last, and each other level is asked for.
+    A number is compared with the thresholds given here, with those that the schema declares, or
+    with three evenly spaced ones in its typical range; levels in an order with each but the last,
+    and each other level is asked for.
 
     >>> from rashomon_explorer.schema import Categorical, Ordered
     >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])]
@@ -142,9 +141,7 @@ def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int
     """Place among a column's own encoded ones, and threshold, of each question."""
     width = len(column.encoded_names)
     if isinstance(column, Numeric):
-        low, high = column.usual
-        even = tuple(low + (high - low) * k / _PARTS for k in range(1, _PARTS))
-        return [*((0, cut) for cut in given or even), *((at, 0.5) for at in range(1, width))]
+        return [*((0, cut) for cut in given or column.cuts), *((at, 0.5) for at in range(1, width))]
     if isinstance(column, Ordered):
         steps = [(0, place + 0.5) for place in range(len(column.levels) - 1)]
         return [*steps, *((at, 0.5) for at in range(1, width))]

@@ -32,6 +32,7 @@ class _OfAllTrees(FigureCard):
     needs: ClassVar[tuple[str, ...]] = (
         "family",
         "max_leaves",
+        "max_depth",
         "leaf_penalty",
         "psi",
         "data",

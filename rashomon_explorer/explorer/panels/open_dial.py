@@ -48,7 +48,7 @@ class OpenDial:
         self._telling = True
         self.auto.value = held == AUTO
         if planned is not None:
-            self.dial.value = _on_scale(self.dial, float(planned))
+            self.dial.value = on_scale(self.dial, float(planned))
         self._telling = False
 
     def _moved(self, _change: object) -> None:
@@ -64,7 +64,12 @@ class OpenDial:
         setattr(self.state, self.name, int(value) if whole else value)
 
 
-def _on_scale(dial: Dial, value: float) -> float:
+def on_scale(dial: Dial, value: float) -> float:
+    """Move a number to the nearer end of a slider's scale; where zero has a place, it stays.
+
+    >>> on_scale(Dial(low=1.0, high=8.0, value=2.0), 20.0)
+    8.0
+    """
     if dial.zero and value == 0:
         return value
     return min(max(value, dial.low), dial.high)

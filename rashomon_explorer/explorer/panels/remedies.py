@@ -11,7 +11,6 @@ from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
 from rashomon_explorer.planning.wishes import Remedy, Wish, wish, wishes
 
-_WHOLE = ("n_draws",)
 _OF_A_PATH = "For less than a model of zeros loses"
 
 
@@ -91,7 +90,7 @@ class Remedies:
             tooltip=f"Set {remedy.words}: promises {'' if found.about else found.goal}".rstrip(),
         )
         button.add_class("rx-remedy")
-        whole = remedy.setting in _WHOLE
+        whole = self._dials[remedy.setting].integer
         value = int(remedy.value) if whole else remedy.value
         button.on_click(
             guarded(

@@ -226,9 +226,17 @@ def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Colu
         if setting == "typical":
             return replace(column, typical=ends)
         typical = None if column.typical is None else _within(column.typical, ends)
-        return replace(column, bounds=ends, typical=typical)
+        asked = [one for one in column.thresholds if ends[0] <= one < ends[1]]
+        return replace(column, bounds=ends, typical=typical, thresholds=asked)
 
     return say
+
+
+def _thresholds(table: TableEditor, column: Column, value: str) -> Column:
+    if not isinstance(column, Numeric):
+        raise DataError(f"column {column.name!r} is not of numbers: it has no thresholds")
+    parts = [part.strip() for part in value.replace(";", ",").split(",") if part.strip()]
+    return replace(column, thresholds=[_number(part, column.name) for part in parts])
 
 
 def _number(value: str, name: str) -> float:
@@ -253,5 +261,6 @@ FIELDS: Mapping[str, Callable[[TableEditor, Column, str], Column]] = {
     "high": _end("bounds", 1),
     "typical_low": _end("typical", 0),
     "typical_high": _end("typical", 1),
+    "thresholds": _thresholds,
 }
 """What can be said of a column on the page, and how."""
