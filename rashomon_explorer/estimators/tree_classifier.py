@@ -161,7 +161,9 @@ default=None
         classes = self._labels(table)
         trees = self._class_of(len(questions), len(classes))
         costs = self._cost_matrix(classes)
-        planned = self._planned(table.shape[0], trees)
+        planned = self._planned(table.shape[0], trees, questions)
+        if costs is not None:
+            planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned)
         context = self._init_callback_context(max_subtasks=planned.n_draws)
         if self.ledger is not None:
@@ -340,6 +342,7 @@ def _as_set(
         reference=on_columns([counted.best()]),
         guarantee=guarantee,
         classes=tuple(np.asarray(classes).tolist()),
+        planned=planned,
     )
 
 

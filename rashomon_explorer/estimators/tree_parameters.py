@@ -123,7 +123,8 @@ class TreeParameters(ShowsFit, LooksThrough):
             several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
             asked = len(names) - len(self.thresholds) + several
         else:
-            asked = len(self._questions(names))
+            questions = self._questions(names)
+            return self._planned(n_samples, self._class_of(len(questions), n_classes), questions)
         return self._planned(n_samples, self._class_of(asked, n_classes))
 
     def _questions(self, names: Sequence[str]) -> Questions:
@@ -137,7 +138,7 @@ class TreeParameters(ShowsFit, LooksThrough):
     def _class_of(self, n_questions: int, n_classes: int) -> TreeClass:
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
-    def _planned(self, n: int, trees: TreeClass) -> TreePlan:
+    def _planned(self, n: int, trees: TreeClass, questions: Questions | None = None) -> TreePlan:
         trees.check_memory(n)
         check_dear(trees, n, dearest(self.costs))
         planned = plan_trees(
@@ -153,6 +154,8 @@ class TreeParameters(ShowsFit, LooksThrough):
             hit_rate=self.hit_rate,
             walk_rounding=trees.rounding(n * dearest(self.costs)),
             ledger=self.ledger is not None,
+            max_depth=self.max_depth,
+            questions=() if questions is None else questions.declared,
         )
         if self.hit_rate > 0:  # with 0 nothing was asked to be promised
             warn_if_weak_trees(planned)

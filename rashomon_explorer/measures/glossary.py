@@ -143,6 +143,14 @@ TERMS = {
         "a model from the law of density ∝ exp(−β·max{L, min L + ψ}) on C (Ganesh, Thakurta and "
         "Upadhyay 2023); β is the inverse temperature"
     ),
+    "Sparse tree": (
+        "declared yes-or-no questions, none twice on a path, of few leaves; the two leaves of one "
+        "question say different things, every leaf may say anything, and no row need reach it"
+    ),
+    "Draw of a tree": (
+        "a tree with probability ∝ exp(−β·max{L, min L + s}) among all sparse trees, with L the "
+        "share of errors and a price a leaf, and s ≤ ψ the threshold of the law"
+    ),
     "(ε, δ)-DP": (
         "for data sets that differ in one record and every event E: "
         "P(E) ≤ e^ε·P'(E) + δ (Dwork, McSherry, Nissim and Smith 2006)"

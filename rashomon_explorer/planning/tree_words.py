@@ -60,7 +60,11 @@ def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePla
             epsilon=epsilon,
             delta=planned.delta,
             n_draws=n_draws,
+            hit_rate=planned.asked_hit_rate,
             ledger=planned.ledger,
+            max_depth=planned.max_depth,
+            questions=planned.questions,
+            costs=planned.costs,
         )
     except (SamplerError, ValueError):
         return None

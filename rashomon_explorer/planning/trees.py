@@ -1,6 +1,7 @@
 """What a budget buys of draws from a class of sparse trees, without reading a row."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rashomon_explorer.planning.pricing import affordable_eta, price
@@ -55,6 +56,15 @@ class TreePlan(Shown):
         All draws composed.
     ledger : bool, default=False
         Whether the price is what a ledger charges.
+    max_depth : int or None, default=None
+        Most questions on a path, where that was declared.
+    questions : tuple of (str, float or None), default=()
+        The yes-or-no features, where they are known: a column and the threshold that it is compared
+        with, None for a column of 0 and 1.
+    asked_hit_rate : float, default=0.9
+        What was to be promised.
+    costs : tuple of tuple of int, default=()
+        What errors cost, a row for each class; empty where all cost the same.
     """
 
     n: int
@@ -73,6 +83,10 @@ class TreePlan(Shown):
     excess_bound: float
     guarantee: Guarantee
     ledger: bool = False
+    max_depth: int | None = None
+    questions: tuple[tuple[str, float | None], ...] = ()
+    asked_hit_rate: float = _WORTH
+    costs: tuple[tuple[int, ...], ...] = ()
 
     @property
     def by_excess(self) -> bool:
@@ -144,6 +158,9 @@ def plan_trees(
     hit_rate: float = _WORTH,
     walk_rounding: float = 0.0,
     ledger: bool = False,
+    max_depth: int | None = None,
+    questions: Sequence[tuple[str, float | None]] = (),
+    costs: Sequence[Sequence[int]] = (),
 ) -> TreePlan:
     """Plan draws of trees from public numbers.
 
@@ -173,6 +190,8 @@ def plan_trees(
         Relative error of counts, where they are not whole numbers.
     ledger : bool, default=False
         Whether the price is to be what a ledger charges.
+    max_depth, questions, costs
+        As :class:`TreePlan` has them, for whoever reads the plan: no number here depends on them.
 
     Returns
     -------
@@ -217,6 +236,10 @@ def plan_trees(
         excess_bound=min(excess, 1 + leaf_penalty * most_leaves),
         guarantee=price(affordable, n_draws, ledger=ledger),
         ledger=ledger,
+        max_depth=max_depth,
+        questions=tuple((str(name), threshold) for name, threshold in questions),
+        asked_hit_rate=float(hit_rate),
+        costs=tuple(tuple(int(cost) for cost in row) for row in costs),
     )
 
 

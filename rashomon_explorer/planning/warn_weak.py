@@ -7,6 +7,7 @@ from contextvars import ContextVar
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.planning.planned import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.planning.wishes import wishes
 from rashomon_explorer.users_line import users_line
@@ -15,7 +16,7 @@ from rashomon_explorer.users_line import users_line
 _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 
 
-def warn_if_weak(planned: Plan, what: str) -> None:
+def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     """Warn of a plan that promises next to nothing, with what would promise more.
 
     ``what`` is what is weak, such as ``"this plan"``; silent where a caller says it elsewhere.

@@ -50,6 +50,7 @@ from rashomon_explorer.plots.tree_answers import (
     plot_tree_questions,
     plot_tree_sizes,
 )
+from rashomon_explorer.plots.tree_use import plot_tree_use, tree_use_table
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.plots.two_sets import plot_two_sets
 from rashomon_explorer.plots.width_or_noise import plot_noise_against_price, plot_width_or_noise
@@ -99,6 +100,7 @@ __all__ = [
     "plot_tree_flips",
     "plot_tree_questions",
     "plot_tree_sizes",
+    "plot_tree_use",
     "plot_trees",
     "plot_two_sets",
     "plot_width_or_noise",
@@ -107,5 +109,6 @@ __all__ = [
     "promises_table",
     "rules_table",
     "tradeoff_table",
+    "tree_use_table",
     "tuning_in_words",
 ]

@@ -5,6 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.plots.text import at_most
 from rashomon_explorer.plots.theme import add_band, curator_band
@@ -40,9 +41,9 @@ def doubt_of(models: Any) -> str:
     ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     'hit rate promised ≥ 0%: perhaps no use'
     """
-    planned = models if isinstance(models, Plan) else getattr(models, "plan", None)
+    planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     chosen = planned is not models and not getattr(models, "as_drawn", True)
-    if not isinstance(planned, Plan) or chosen or not weakness(planned):
+    if not isinstance(planned, Plan | TreePlan) or chosen or not weakness(planned):
         return ""
     if has_hit_rate(planned):
         return f"hit rate promised ≥ {hit_rate_text(planned.hit_rate_bound)}: perhaps no use"

@@ -61,7 +61,9 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
     return pd.concat([made(planned, count) for count in counts], ignore_index=True)
 
 
-def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Figure:
+def plot_prices(
+    planned: Plan | TreePlan, draws: Sequence[int] = DRAWS, *, clicked: bool = True
+) -> go.Figure:
     """Plot promises against prices, a curve for each number of draws.
 
     Parameters
@@ -70,6 +72,8 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
         The large dot.
     draws : sequence of int
         Numbers of draws.
+    clicked : bool, default=True
+        Whether a click on a point plans it, as on the page; the figure says so then.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
         One trace a number of draws, in rising order, then the plan.
     """
     table = promise_curves(planned, draws)
-    figure = new_figure(_finding(planned), _told(planned))
+    figure = new_figure(_finding(planned), _told(planned, clicked))
+    asks = "<br>click to plan it" if clicked else ""
     figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
     alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
@@ -93,7 +98,7 @@ def plot_prices(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> go.Fi
             marker={"size": 6 if own else 4, "color": BLUE},
             opacity=1.0 if own else 0.6,
             hovertext=[_bought(planned, row) for row in curve.itertuples()],
-            hovertemplate="%{hovertext}<br>click to plan it<extra></extra>",
+            hovertemplate=f"%{{hovertext}}{asks}<extra></extra>",
         )
         last = place == len(counts) - 1
         if alike and last:
@@ -201,8 +206,8 @@ def _finding(planned: Plan | TreePlan) -> str:
     return f"{bought}, of excess loss {_worded(planned, planned.weighed_excess)} on average"
 
 
-def _told(planned: Plan | TreePlan) -> str:
-    told = "click a point to plan it · no row is read"
+def _told(planned: Plan | TreePlan, clicked: bool) -> str:
+    told = ("click a point to plan it · " if clicked else "") + "no row is read"
     if isinstance(planned, TreePlan):
         return told
     if planned.of_exact_draws and not planned.by_bounded_range:

@@ -12,6 +12,7 @@ from rashomon_explorer.array_types import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
 from rashomon_explorer.planning import Offer, Plan, options_of
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots._checks import need_as_drawn
 from rashomon_explorer.plots.bounds import promised_law
@@ -19,7 +20,7 @@ from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.counted import counted, need_inside
 from rashomon_explorer.plots.disagreement import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.importances import MOST_ROWS, importance_ranges, importances
-from rashomon_explorer.plots.prices import promise_curves
+from rashomon_explorer.plots.prices import DRAWS, promise_curves
 from rashomon_explorer.plots.text import at_least, price
 from rashomon_explorer.privacy import LedgerEntry, running_epsilon
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
@@ -153,12 +154,12 @@ def plan_table(planned: Plan) -> pd.DataFrame:
     return frame
 
 
-def prices_table(planned: Plan) -> pd.DataFrame:
+def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """List what every price promises for each number of draws.
 
     A bound is rounded to the side on which it stays true.
     """
-    table = promise_curves(planned).sort_values(["n_draws", "epsilon"])
+    table = promise_curves(planned, draws).sort_values(["n_draws", "epsilon"])
     hits = has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
     frame = table.rename(columns={"n_draws": "draws", "epsilon": "ε", "promise": name})

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from rashomon_explorer.plots.bands import models_band
+from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.text import number, plural, price
 from rashomon_explorer.plots.theme import CATEGORIES, GREY, add_band, new_figure
 from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
@@ -100,7 +100,10 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
         return models_band(figure, models)
     delta = models.guarantee.asked[1] if models.guarantee.asked else 1e-6
     paid = price(models.guarantee.epsilon(delta), delta)
-    return add_band(figure, "release", f"released: paid for, {paid}")
+    seed = " · known seed: not private" if models.guarantee.reproducible else ""
+    doubt = doubt_of(models)
+    told = f"released: paid for, {paid}{seed}"
+    return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
 
 def _chosen(models: Any, draws: Sequence[int] | None) -> list[int]:

@@ -17,6 +17,7 @@ from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.path_planner import PathPlan
 from rashomon_explorer.planning.tilted import TiltedPlan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 
 Arrays = dict[str, NDArray[Any]]
@@ -32,11 +33,25 @@ _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
-    # The plan's own guarantee is written by itself: a curve in it is not plain values.
-    bare = asdict(replace(plan, guarantee=no_guarantee(""), options=()))
-    del bare["options"]  # follows from the plan's own numbers
-    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items()}
-    return {**plain, "type": type(plan).__name__, "guarantee": plan.guarantee.to_dict()}
+    # Its options follow from the plan's own numbers.
+    plain = _plain_values(replace(plan, options=()), without="options")
+    return {**plain, "type": type(plan).__name__}
+
+
+def tree_plan_values(plan: TreePlan | None) -> Values | None:
+    """Fields of a plan of trees; None without one."""
+    return None if plan is None else _plain_values(plan)
+
+
+def tree_plan_of(values: Values | None) -> TreePlan | None:
+    """Inverse of :func:`tree_plan_values`."""
+    if values is None:
+        return None
+    plain = {field.name: values[field.name] for field in fields(TreePlan) if field.name in values}
+    numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
+    for name in ("questions", "costs"):
+        numbers[name] = tuple(map(tuple, numbers[name]))
+    return TreePlan(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
 
 
 def plan_of(values: Values) -> Plan:
@@ -50,6 +65,13 @@ def plan_of(values: Values) -> Plan:
     if numbers.get("columns") is not None:
         numbers["columns"] = ColumnsPlan(**numbers["columns"])
     return kind(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
+
+
+def _plain_values(plan: Plan | TreePlan, without: str = "") -> Values:
+    # A plan's guarantee is written by itself: a curve in it is not plain values.
+    bare = asdict(replace(plan, guarantee=no_guarantee("")))
+    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
+    return {**plain, "guarantee": plan.guarantee.to_dict()}
 
 
 def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set.arrays import Places, frozen
 from rashomon_explorer.rashomon_set.curator import CuratorSet
@@ -23,7 +24,15 @@ from rashomon_explorer.rashomon_set.models import (
     StoredPredictions,
 )
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
-from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
+from rashomon_explorer.rashomon_set.parts import (
+    Arrays,
+    Values,
+    labels,
+    number,
+    number_of,
+    tree_plan_of,
+    tree_plan_values,
+)
 from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
 from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
 from rashomon_explorer.validation import check_nonnegative_or_infinite
@@ -39,8 +48,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
     Made by :func:`rashomon_explorer.rashomon_set.from_estimators`, ``from_predictions``,
     ``from_timbertrek`` and ``from_treefarms``, by ``RashomonTreeClassifier`` and by
     :class:`rashomon_explorer.trees.CountedTrees`. It has what any set has; coefficients only where
-    all models are linear; a release only where they are trees that were drawn privately; a plan
-    and β never.
+    all models are linear; a release and a plan only where they are trees that were drawn privately.
 
     Parameters
     ----------
@@ -69,6 +77,10 @@ class PredictorSet(WrittenTrees, CuratorSet):
     independent : bool, default=False
         Whether they are independent draws from one law, as of ``CountedTrees`` and of
         ``RashomonTreeClassifier``: then samples have intervals (``enough_draws``).
+    uniform : bool, default=False
+        Whether that law is the uniform one on all models within ψ, as of ``CountedTrees.draw``.
+    planned : TreePlan or None, default=None
+        What was known of private draws of trees before a row was read: read it as ``plan``.
 
     Examples
     --------
@@ -92,6 +104,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
     steps: tuple[str, ...] = ()
     complete: bool = False
     independent: bool = False
+    uniform: bool = False
+    planned: TreePlan | None = None
 
     def __post_init__(self) -> None:
         """Freeze the losses and check the lengths."""
@@ -111,6 +125,19 @@ class PredictorSet(WrittenTrees, CuratorSet):
         if name in LINEAR_ONLY:
             raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set holds others")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def plan(self) -> TreePlan:
+        """Plan of private draws of trees.
+
+        Raises
+        ------
+        AttributeError
+            If the models were made elsewhere, or not drawn privately.
+        """
+        if self.planned is None:
+            raise AttributeError("plan")
+        return self.planned
 
     @property
     def n_draws(self) -> int:
@@ -251,6 +278,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
             "steps": list(self.steps),
             "complete": self.complete,
             "independent": self.independent,
+            "uniform": self.uniform,
+            "plan": tree_plan_values(self.planned),
         }
 
     @classmethod
@@ -274,6 +303,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
             steps=tuple(values["steps"]),
             complete=values.get("complete", False),  # files of older versions do not say
             independent=values.get("independent", False),
+            uniform=values.get("uniform", False),
+            planned=tree_plan_of(values.get("plan")),
         )
 
     def release(self) -> ReleasedTrees:
@@ -295,6 +326,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
             guarantee=self.guarantee,
             loss=self.loss,
             steps=self.steps,
+            planned=self.planned,
         )
 
     def _known_losses(self) -> FloatArray:

@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places
 from rashomon_explorer.rashomon_set.files import load, written_as
 from rashomon_explorer.rashomon_set.links import in_words
 from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.parts import Arrays, Values, labels, number, number_of
+from rashomon_explorer.rashomon_set.parts import (
+    Arrays,
+    Values,
+    labels,
+    number,
+    number_of,
+    tree_plan_of,
+    tree_plan_values,
+)
 from rashomon_explorer.rashomon_set.released import CURATOR_ONLY
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
@@ -39,6 +48,8 @@ class ReleasedTrees(WrittenTrees, Selection):
         Which loss it is.
     steps : tuple of str, default=()
         How trees were chosen.
+    planned : TreePlan or None, default=None
+        What was known before a row was read: read it as ``plan``.
 
     Examples
     --------
@@ -48,6 +59,8 @@ class ReleasedTrees(WrittenTrees, Selection):
     >>> released = clf.rashomon_set_.release()
     >>> released.labels([[1, 0]]).shape, released.guarantee.holds
     ((3, 1), True)
+    >>> released.plan.questions, released.plan.n
+    ((('x0', None), ('x1', None)), 1000)
     """
 
     _curated: ClassVar[bool] = False
@@ -60,6 +73,7 @@ class ReleasedTrees(WrittenTrees, Selection):
     guarantee: Guarantee
     loss: str
     steps: tuple[str, ...] = ()
+    planned: TreePlan | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the fields back; without this method a copy would ask itself for it."""
@@ -68,7 +82,16 @@ class ReleasedTrees(WrittenTrees, Selection):
     def __getattr__(self, name: str) -> NoReturn:
         if name in CURATOR_ONLY:
             raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
+        if name == "plan":  # reached when the property of this name refuses
+            raise AttributeError("plan: the file is of a version that kept none beside trees")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def plan(self) -> TreePlan:
+        """What was known before a row was read: class, questions, price and promises."""
+        if self.planned is None:
+            raise AttributeError("plan")
+        return self.planned
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -140,6 +163,7 @@ class ReleasedTrees(WrittenTrees, Selection):
             "guarantee": self.guarantee.to_dict(),
             "loss": self.loss,
             "steps": list(self.steps),
+            "plan": tree_plan_values(self.planned),
         }
 
     @classmethod
@@ -152,6 +176,7 @@ class ReleasedTrees(WrittenTrees, Selection):
             guarantee=Guarantee.from_dict(values["guarantee"]),
             loss=values["loss"],
             steps=tuple(values["steps"]),
+            planned=tree_plan_of(values.get("plan")),
         )
 
     def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:

@@ -10,10 +10,16 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    ReleasedTrees,
+)
 from rashomon_explorer.release import Released
 from rashomon_explorer.report.files import refuse_existing, write_text
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
@@ -24,7 +30,7 @@ _TITLE = "Rashomon set: "
 
 
 def report(
-    models: RashomonSet | PredictorSet | ReleasedSet,
+    models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees,
     path: str | PathLike[str],
     *rows: Any,
     **options: Any,
@@ -33,11 +39,11 @@ def report(
 
     Parameters
     ----------
-    models : RashomonSet, PredictorSet or ReleasedSet
+    models : RashomonSet, PredictorSet, ReleasedSet or ReleasedTrees
     path : path-like
         Usually ``"card.html"``.
     *rows, **options
-        As in :func:`curator_report`, ``X`` and ``y`` first; or, for a `ReleasedSet`, as in
+        As in :func:`curator_report`, ``X`` and ``y`` first; or, for a release, as in
         :func:`release_report`, which has no argument for rows.
 
     Returns
@@ -48,7 +54,7 @@ def report(
     Raises
     ------
     TypeError
-        If rows, or any other option of the curator's, are given with a `ReleasedSet`.
+        If rows, or any other option of the curator's, are given with a release.
 
     Examples
     --------
@@ -62,7 +68,7 @@ def report(
     >>> curators.name, public.name
     ('card.html', 'release.html')
     """
-    if isinstance(models, ReleasedSet):
+    if isinstance(models, ReleasedSet | ReleasedTrees):
         return release_report(models, path, *rows, **options)
     return curator_report(models, path, *rows, **options)
 
@@ -128,7 +134,7 @@ def curator_report(
     FileExistsError
         If there is a file and ``overwrite`` is False.
     TypeError
-        If given a `ReleasedSet`.
+        If given a release.
     ValueError
         If lengths differ, rows do not suit the models, or the problem is another one's.
 
@@ -157,7 +163,7 @@ def curator_report(
 
 
 def release_report(
-    models: ReleasedSet,
+    models: ReleasedSet | ReleasedTrees,
     path: str | PathLike[str],
     *,
     aggregates: Sequence[Released] = (),
@@ -182,13 +188,14 @@ def release_report(
 
     Parameters
     ----------
-    models : ReleasedSet
+    models : ReleasedSet or ReleasedTrees
+        Trees with the rules that they ask and how many ask each question, of the trees alone.
     path : path-like
     aggregates : sequence of Released, optional
         What :func:`rashomon_explorer.release.release` made of the rows.
     constants : Constants, optional
         Public constants of the problem, as an estimator's ``constants(n, d)`` gives them, for the
-        certificates.
+        certificates; of linear models.
     domain : Domain, optional
         The set of models that they are of.
     ledger : Ledger or path-like, optional
@@ -206,7 +213,7 @@ def release_report(
     FileExistsError
         If there is a file and ``overwrite`` is False.
     TypeError
-        If given anything but a `ReleasedSet` and `Released` aggregates.
+        If given anything but a release and `Released` aggregates.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
 
@@ -232,7 +239,7 @@ def release_report(
     return place
 
 
-def _warn(models: RashomonSet | PredictorSet | ReleasedSet) -> None:
+def _warn(models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees) -> None:
     planned = getattr(models, "plan", None)
-    if isinstance(planned, Plan) and models.as_drawn and models.guarantee.holds:
+    if isinstance(planned, Plan | TreePlan) and models.as_drawn and models.guarantee.holds:
         warn_if_weak(planned, "what this report is of")

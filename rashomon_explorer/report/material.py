@@ -16,12 +16,18 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    ReleasedTrees,
+)
 from rashomon_explorer.rashomon_set.models import StoredPredictions
 from rashomon_explorer.release import Released
 
 Bounds = Mapping[str, tuple[float, float]]
 AnySet = RashomonSet | PredictorSet
+Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +81,7 @@ class Release(Public):
     There is no field for rows, losses or anything else that was computed from them.
     """
 
-    models: ReleasedSet
+    models: Paid
     aggregates: tuple[Released, ...] = ()
 
 
@@ -90,8 +96,8 @@ def curator_material(
     """Check what a curator handed in, before anything is computed."""
     if not isinstance(models, AnySet):
         raise TypeError(
-            f"the curator's edition needs a RashomonSet, got {type(models).__name__}; a "
-            "ReleasedSet goes to release_report"
+            f"the curator's edition needs a RashomonSet or a PredictorSet, got "
+            f"{type(models).__name__}; a ReleasedSet or ReleasedTrees goes to release_report"
         )
     targets = None if y is None else np.asarray(y)
     split = None if groups is None else _named(groups)
@@ -102,12 +108,12 @@ def curator_material(
     return Curator(models=models, X=X, y=targets, groups=split, problem=problem, **_tidy(public))
 
 
-def release_material(models: ReleasedSet, aggregates: Sequence[Released], **public: Any) -> Release:
+def release_material(models: Paid, aggregates: Sequence[Released], **public: Any) -> Release:
     """Check that everything handed in was paid for."""
-    if type(models) is not ReleasedSet:
+    if type(models) not in (ReleasedSet, ReleasedTrees):
         raise TypeError(
-            f"a release needs a ReleasedSet, got {type(models).__name__}: call .release() on a "
-            "RashomonSet first"
+            f"a release needs a ReleasedSet or ReleasedTrees, got {type(models).__name__}: call "
+            ".release() on a set of private draws first"
         )
     for place, value in enumerate(aggregates):
         if type(value) is not Released:
@@ -119,6 +125,8 @@ def release_material(models: ReleasedSet, aggregates: Sequence[Released], **publ
             raise CuratorOnlyError(f"aggregates[{place}] cannot be released: {value.guarantee}")
     material = Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
     if material.constants is not None:
+        if not isinstance(models, ReleasedSet):
+            raise ValueError("constants and domain are of linear models: leave them out for trees")
         _check_constants(material.constants, models.plan)
     return material
 

@@ -50,7 +50,8 @@ class Page:
         """Make every section and put them together."""
         made: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
-        for section in progress(sections, "report"):
+        suited = [one for one in sections if one.suits(getattr(material, "models", None))]
+        for section in progress(suited, "report"):
             try:
                 blocks = section.make(material)
             except Skip as error:

@@ -1,6 +1,7 @@
 """The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -239,7 +240,7 @@ class CountedTrees(Shown):
         drawn = draw_cells(counts, cells, rng)
         leaves, errors = np.array(cells).T
         losses = losses_of(self.unit, self.leaf_penalty, leaves, errors)
-        return self.as_set(drawn, losses, psi, independent=True)
+        return replace(self.as_set(drawn, losses, psi, independent=True), uniform=True)
 
     def errors(self, tree: Node) -> int:
         """Count the rows that a tree labels wrongly, each as often as it costs."""

@@ -44,6 +44,11 @@ class Questions:
         return len(self.asked)
 
     @property
+    def declared(self) -> tuple[tuple[str, float | None], ...]:
+        """Column and threshold of each, as a plan keeps them."""
+        return tuple((self.names[column], threshold) for column, threshold in self.asked)
+
+    @property
     def in_words(self) -> tuple[str, ...]:
         """Each question."""
         return tuple(

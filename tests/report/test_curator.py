@@ -27,9 +27,10 @@ from .conftest import figures_of, read, words_of
 BAND = "curator view: not private"
 
 
-def test_every_section_is_there(curator_text: str) -> None:
+def test_every_section_of_such_models_is_there(curator_text: str, models: Any) -> None:
     for section in CURATOR:
-        assert f'<section id="{section.key}" class="{section.view}"' in curator_text
+        there = f'<section id="{section.key}" class="{section.view}"' in curator_text
+        assert there == section.suits(models)
     assert "Not in this report" not in curator_text
 
 

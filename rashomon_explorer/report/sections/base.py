@@ -23,3 +23,5 @@ class Section:
     view: View
     # from the edition's material to blocks. May raise `Skip`.
     make: Callable[[Any], Iterable[Block]]
+    # whether models of such a kind have this section at all; where not, it is not even missing
+    suits: Callable[[Any], bool] = lambda models: True

@@ -1,6 +1,7 @@
 """What a reader may get wrong."""
 
 from rashomon_explorer.report.blocks import Block, Items
+from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import Curator, Release
 
 _COMMON = {
@@ -58,9 +59,9 @@ def curator(given: Curator) -> list[Block]:
     common = dict(_COMMON)
     if given.models.complete:
         common = {name: said for name, said in _COMMON.items() if name not in _OF_DRAWS}
-    return [Items({**common, **_CURATOR})]
+    return [Items({**common, **kind_of(given.models).caveats, **_CURATOR})]
 
 
 def release(given: Release) -> list[Block]:
     """List the traps of a release."""
-    return [Items({**_COMMON, **_RELEASE})]
+    return [Items({**_COMMON, **kind_of(given.models).caveats, **_RELEASE})]

@@ -1,5 +1,7 @@
 """How far each coefficient can move: the draws, inside exact ranges where there are any."""
 
+from typing import Any
+
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
@@ -39,7 +41,7 @@ def curator(given: Curator) -> list[Block]:
 
 def release(given: Release) -> list[Block]:
     """Show coefficients of released draws."""
-    models = given.models
+    models: Any = given.models
     if not models.n_draws:
         raise Skip("the release holds no models")
     return [

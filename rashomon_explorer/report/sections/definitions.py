@@ -7,9 +7,8 @@ import pandas as pd
 from rashomon_explorer.measures.glossary import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.catalogue import EXACT
 from rashomon_explorer.report.blocks import Block, Items, Table
+from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import Curator
-
-_RELEASED = ("Rashomon set", "Draw", "(ε, δ)-DP", "Bounded range", "Trade-off")
 
 
 def curator(given: Curator) -> list[Block]:
@@ -34,4 +33,4 @@ def curator(given: Curator) -> list[Block]:
 
 def release(given: Any) -> list[Block]:
     """Define the terms of a release."""
-    return [Items({name: TERMS[name] for name in _RELEASED})]
+    return [Items({name: TERMS[name] for name in kind_of(given.models).terms})]

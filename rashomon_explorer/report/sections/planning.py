@@ -18,13 +18,14 @@ from rashomon_explorer.planning import (
 from rashomon_explorer.planning.clipped_path import ClippedPathPlan
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
 from rashomon_explorer.planning.tilted import TiltedPlan
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import weakness
-from rashomon_explorer.plots import GTU, Promise, plot_plan, promises
-from rashomon_explorer.plots.tables import options_table, plan_table
-from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.plots.tables import options_table
+from rashomon_explorer.report.blocks import Block, Table, Words
+from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
-from rashomon_explorer.rounding import hit_rate_text, rounded_down, rounded_up
+from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers import traits_of
 
 
@@ -39,27 +40,14 @@ def plan(given: Any) -> list[Block]:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    if not planned.of_exact_draws:
-        return blocks
-    rows = promises(planned, given.constants)
-    frame = pd.DataFrame(
-        {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
-        index=pd.Index([row.name for row in rows], name="of exact draws"),
-    )
-    return [
-        *blocks,
-        Table(frame, "Promises, known before a row is read", f"{GTU}."),
-        Plot(
-            plot_plan(planned),
-            "Guaranteed hit rate over the price ε of as many draws, with the plan marked.",
-            Table(plan_table(planned), "Price and guaranteed hit rate"),
-        ),
-    ]
+    return [*blocks, *kind_of(given.models).promises(given, given.models)]
 
 
 def certificates(given: Any) -> list[Block]:
     """List every theorem on these draws: what it gives, or why it does not apply."""
     planned = _planned(given)
+    if not isinstance(planned, Plan):
+        raise Skip(kind_of(given.models).no_certificates)
     if given.constants is None or given.domain is None:
         raise Skip(
             "the public constants were not handed in: problem= for the curator, constants= and "
@@ -92,6 +80,8 @@ def certificates(given: Any) -> list[Block]:
 def ways(given: Any) -> list[Block]:
     """List every mechanism that the planner knows: what the same budget would buy from it."""
     planned = _planned(given)
+    if not isinstance(planned, Plan):
+        raise Skip(kind_of(given.models).no_other_ways)
     frame = options_table(planned)
     if frame.empty:
         raise Skip("the plan does not say from which loss, ball and bound of a row it was made")
@@ -119,23 +109,11 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
     return tuple(one for one in every if one.name == "path")
 
 
-def _planned(given: Any) -> Plan:
+def _planned(given: Any) -> Plan | TreePlan:
     planned = getattr(given.models, "plan", None)
-    if not isinstance(planned, Plan) or math.isnan(planned.beta):
+    if not isinstance(planned, Plan | TreePlan) or math.isnan(planned.beta):
         raise Skip("these models were not drawn by an estimator: nothing was planned or promised")
     return planned
-
-
-def _bound(row: Promise) -> str:
-    """Write a bound, rounded to the side on which it is still true."""
-    if row.missing:
-        return row.missing
-    scale, unit = (100, " %") if row.is_share else (1, "")
-    if row.sense == "≤":
-        return f"≤ {rounded_up(scale * row.bound)}{unit}"
-    if row.is_share:
-        return f"≥ {hit_rate_text(row.bound).replace('%', ' %')}"
-    return f"≥ {rounded_down(row.bound)}"
 
 
 def _price(epsilon: float) -> str:

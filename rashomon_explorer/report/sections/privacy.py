@@ -15,8 +15,9 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     running_epsilon,
 )
-from rashomon_explorer.report.blocks import Block, Items, Plot, Table, Words
-from rashomon_explorer.report.material import Curator, Release
+from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words
+from rashomon_explorer.report.kinds import kind_of
+from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
 from rashomon_explorer.rounding import epsilon_text, rounded_up
 
 Budget = tuple[float, float]
@@ -29,14 +30,14 @@ SEEDED = (
 
 def curator(given: Curator) -> list[Block]:
     """State the guarantee of the draws, or that there is none."""
-    blocks = _guarantee(given.models.guarantee, _planned_delta(given.models))
+    blocks = _guarantee(given.models, _planned_delta(given.models))
     return blocks if given.ledger is None else [*blocks, _charges(given.ledger)]
 
 
 def release(given: Release) -> list[Block]:
     """State the guarantee of everything in the release."""
-    delta = given.models.plan.delta
-    blocks = _guarantee(given.models.guarantee, delta)
+    delta = _planned_delta(given.models)
+    blocks = _guarantee(given.models, delta)
     if given.aggregates:
         every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
         blocks.insert(1, _together(adaptive_epsilon(every, delta), delta))
@@ -56,15 +57,18 @@ def _together(total: float, delta: float) -> Words:
     )
 
 
-def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
+def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
+    guarantee = models.guarantee
     blocks: list[Block] = [Words(str(guarantee)[:1].upper() + str(guarantee)[1:] + ".")]
     if guarantee.seeded:
         blocks.append(Words(SEEDED, "warning"))
     if not guarantee.holds:
         return [Words("Nothing is guaranteed of these models.", "warning"), *blocks]
     table = tradeoff_table(guarantee)
+    made = kind_of(models).mechanism(models)
     return [
         *blocks,
+        *([Facts(made)] if made else []),
         Table(
             _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
         ),
@@ -75,7 +79,7 @@ def _guarantee(guarantee: Guarantee, delta: float) -> list[Block]:
             Table(table, "Trade-off between false alarms and misses"),
         ),
         Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
-        Words(_FLOATS, "note"),
+        Words(kind_of(models).arithmetic, "note"),
     ]
 
 
@@ -86,8 +90,11 @@ def _prices(guarantee: Guarantee, delta: float) -> pd.DataFrame:
     return pd.DataFrame({"ε": prices}, index=index)
 
 
-def _planned_delta(models: object) -> float:
-    return float(getattr(getattr(models, "plan", None), "delta", 0.0))
+def _planned_delta(models: AnySet | Paid) -> float:
+    planned = getattr(models, "plan", None)
+    if planned is not None:
+        return float(planned.delta)
+    return float(models.guarantee.asked[1]) if models.guarantee.asked else 0.0
 
 
 def _charges(ledger: Ledger) -> Table:
@@ -135,9 +142,3 @@ def _budget(budget: Budget | None) -> str:
         return "The ledger has no budget; totals are at δ = 0."
     epsilon, delta = budget
     return f"Budget: ε = {rounded_up(epsilon)} at δ = {number(delta)}; totals are rounded up."
-
-
-_FLOATS = (
-    "Proved for real numbers. Draws are rounded to a public grid; what floating point and clocks "
-    "leave unprotected is in docs/floating-point.md."
-)

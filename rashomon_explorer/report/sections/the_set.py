@@ -1,18 +1,19 @@
 """The set: its threshold, its best model, and how many draws lie in it."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import betaincinv
 
-from rashomon_explorer.planning import Plan
 from rashomon_explorer.plots import plot_bounds, plot_losses
 from rashomon_explorer.plots.tables import excess_table, losses_table
 from rashomon_explorer.plots.text import number, percent, plural
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table, Words
-from rashomon_explorer.report.material import AnySet, Curator, Public, Release
+from rashomon_explorer.report.kinds import Rows, kind_of
+from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.samplers import traits_of
 
-Rows = list[tuple[str, str, str]]
 _ALPHA = 0.05
 
 
@@ -21,8 +22,7 @@ def curator(given: Curator) -> list[Block]:
     models = given.models
     facts: Rows = [("Models", f"{models.n_draws:,}", _made_by(models))]
     facts += _losses(models)
-    if isinstance(models, RashomonSet):
-        facts += _settings(models.plan, given, models.row_norm)
+    facts += kind_of(models).settings(given, models)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
     blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
@@ -31,7 +31,7 @@ def curator(given: Curator) -> list[Block]:
         if models.as_drawn and models.plan.of_exact_draws:
             blocks.append(_bounds_plot(models))
     elif not isinstance(models, RashomonSet):
-        blocks.append(Words(_COMPLETE if models.complete else _OTHERS, "note"))
+        blocks.append(Words(_of_others(models), "note"))
     return blocks
 
 
@@ -39,8 +39,8 @@ def release(given: Release) -> list[Block]:
     """List the public settings of the draws."""
     models = given.models
     facts: Rows = [
-        ("Models", f"{models.n_draws:,}", f"of {plural(models.plan.n_draws, 'planned draw')}"),
-        *_settings(models.plan, given, models.row_norm),
+        ("Models", f"{models.n_draws:,}", _planned(models)),
+        *kind_of(models).settings(given, models),
         *((f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)),
     ]
     return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
@@ -86,18 +86,15 @@ def _made_by(models: AnySet) -> str:
     return f"made elsewhere: {models.sampler}"
 
 
-def _settings(planned: Plan, given: Public, row_norm: float) -> Rows:
-    facts: Rows = [
-        ("Loss", planned.loss, f"{planned.p} parameters, {planned.n:,} rows"),
-        ("Threshold ψ asked for", number(planned.psi), "public"),
-        ("Rows are shortened to norm", number(row_norm), "declared"),
-    ]
-    if np.isfinite(planned.beta):
-        facts.insert(2, ("Inverse temperature β", number(planned.beta, 4), "public"))
-    if given.domain is not None and given.constants is not None:
-        facts.append(("Domain of models", str(given.domain), "declared"))
-        facts.append(("Ridge", number(given.constants.m), "declared"))
-    return facts
+def _planned(models: Any) -> str:
+    found = getattr(models, "plan", None)
+    return "" if found is None else f"of {plural(found.n_draws, 'planned draw')}"
+
+
+def _of_others(models: PredictorSet) -> str:
+    if models.complete:
+        return _COMPLETE
+    return _DRAWN if models.independent else _OTHERS
 
 
 def _losses_plot(models: RashomonSet) -> Plot:
@@ -122,6 +119,10 @@ def _bounds_plot(models: RashomonSet) -> Plot:
 _OTHERS = (
     "These models were not drawn here: nothing says that they fill the set, and models better "
     "than the best of them may exist. Extremes over them are lower bounds of the set's."
+)
+_DRAWN = (
+    "These models are independent draws of one law on all models of the class: shares over them "
+    "have intervals, and extremes over them are lower bounds of the set's."
 )
 _COMPLETE = (
     "These models were enumerated, all of the source's class within ψ: what is measured over them "
