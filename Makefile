@@ -44,7 +44,7 @@ upper: $(VENV)/.test
 	@nice -n 5 env $(PYTEST) -m "not law" $(UPPER)
 
 lower: $(VENV)/.test
-	@nice -n 5 env $(PYTEST) -m "not law" $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
+	@nice -n 5 env $(PYTEST) -m "not law" tests $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
 
 laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
 	@$(PYTEST) -n $(LAW_WORKERS) -p tests.shares --share $(SHARE) -m law $(TESTS)

@@ -37,15 +37,30 @@ class _Trace:
             level += 1
         return cls(leak, frozenset(map(_digest, table.T)), np.unique(_kept(table, level)), level)
 
-    def holds(self, column: Bits, some: Bits) -> bool:
+    def holds(self, column: "_Column") -> bool:
         """Whether a column is one of the table's, or made of values that are the table's."""
-        if _digest(column) in self.columns:
+        if column.digest in self.columns:
             return True
-        different = np.unique(_kept(some, self.level))
+        different = column.different(self.level)
         if len(different) < _FEWEST:
             return False
         place = np.minimum(np.searchsorted(self.values, different), len(self.values) - 1)
         return bool((self.values[place] == different).mean() >= _SHARE)
+
+
+class _Column:
+    """A column that is looked up in one trace after the other: each of its forms is made once."""
+
+    def __init__(self, values: Bits, rows: NDArray[np.intp]) -> None:
+        self.digest = _digest(values)
+        self._some = values[rows]
+        self._different: dict[int, Bits] = {}
+
+    def different(self, level: int) -> Bits:
+        """Different values among those that a table of this level keeps."""
+        if level not in self._different:
+            self._different[level] = np.unique(_kept(self._some, level))
+        return self._different[level]
 
 
 _LEARNT: deque[_Trace] = deque(maxlen=_MOST_TABLES)
@@ -84,10 +99,10 @@ def recall(data: Any) -> str:
         return ""
     rows = np.unique(np.linspace(0, len(table) - 1, _MOST_ROWS).astype(int))
     leaks = []
-    for column in table.T:
-        some = column[rows]
-        learnt = [trace.leak for trace in _LEARNT if trace.holds(column, some)]
-        if learnt and not any(trace.holds(column, some) for trace in _DECLARED):
+    for values in table.T:
+        column = _Column(values, rows)
+        learnt = [trace.leak for trace in _LEARNT if trace.holds(column)]
+        if learnt and not any(trace.holds(column) for trace in _DECLARED):
             leaks += learnt
     return "; ".join(dict.fromkeys(leaks))
 

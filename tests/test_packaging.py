@@ -122,3 +122,17 @@ def test_the_two_commands_are_there() -> None:
     for target in ["help", "app", "test", "laws", "lint", "format", "clean"]:
         assert re.search(rf"^{target}:.*## \w", rules, flags=re.MULTILINE), target
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_doctests_run_in_one_process_alone() -> None:
+    """Where no folder is named pytest takes those of its settings, whatever it is to ignore."""
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commands = re.findall(r"\$\(PYTEST\) -m \"not law\" (.*)", rules)
+    assert len(commands) == 4
+    rooms = [words.split("$(patsubst")[0].split() for words in commands]
+    assert sorted(map(tuple, rooms)) == [
+        ("$(TESTS)",),
+        ("$(UPPER)",),
+        ("$(WAITING)",),
+        ("tests",),
+    ]

@@ -1,9 +1,11 @@
 """A random linear term in the objective: what it hides, and how far the minimiser is thrown."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from scipy.special import erfcx
+from scipy.special.cython_special import erfcx  # as floats: arrays of one number take ten times
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
@@ -17,6 +19,7 @@ _CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must 
 _GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
 _LARGEST_EXPONENT = 700.0
 _SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
+_GUESSES, _NEAR = 8, 1e-12  # steps towards a price's ratio, and how near they are said to come
 THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
 """Source of the price of what :func:`plan_perturbed_objective` plans."""
 
@@ -201,7 +204,7 @@ def _by_order(ratio: float, kept: float, jump: float, tails: int) -> float:
     exponent = jump + kept - far**2 / 2
     if exponent > _LARGEST_EXPONENT:
         return math.inf
-    lost = float(erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2)))
+    lost = erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2))
     return tails / 2 * math.exp(exponent) * lost
 
 
@@ -210,16 +213,51 @@ def _by_length(ratio: float, kept: float) -> float:
     least = kept / ratio - ratio / 2
     if least < 0:
         return 1.0
-    beyond = float(erfcx((least + ratio) / math.sqrt(2)))
+    beyond = erfcx((least + ratio) / math.sqrt(2))
     return ratio * math.sqrt(math.pi / 2) * math.exp(-(least**2) / 2) * beyond
 
 
+@lru_cache(maxsize=4096)  # of one price, for every ball and length that a rule compares
 def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: int) -> float:
     """Largest u with :func:`perturbed_delta` at most δ."""
     most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
+    least = min(1e-9 * most, 1e-9)
+
+    def spent(ratio: float) -> float:
+        return perturbed_delta(ratio, kept, jump, tails, outputs)
+
+    ends = least, most
+    if outputs == 1:
+        ends = _around(_guess(spent, kept, delta), spent, delta, *ends)
     return _SAFE * bisect(
-        lambda ratio: perturbed_delta(ratio, kept, jump, tails, outputs) <= delta,
-        min(1e-9 * most, 1e-9),
-        most,
-        halvings=100 if outputs == 1 else 45,
+        lambda ratio: spent(ratio) <= delta, *ends, halvings=100 if outputs == 1 else 45
     )
+
+
+def _guess(spent: Callable[[float], float], kept: float, delta: float) -> float:
+    """About where δ is spent, by secants: √(−2 log δ) is nearly a = kept/u − u/2."""
+    wanted = math.sqrt(-2 * math.log(delta))
+    ahead, step, off, slope = wanted, 0.0, math.inf, 1.0
+    for _ in range(_GUESSES):
+        ratio = 2 * kept / (math.sqrt(ahead**2 + 2 * kept) + ahead)
+        found = spent(ratio)
+        if not 0 < found < 1:
+            break
+        missing = math.sqrt(-2 * math.log(found)) - wanted
+        if math.isfinite(off) and missing != off:
+            slope = (missing - off) / step
+        step, off = -missing / slope, missing
+        ahead += step
+        if abs(step) <= _NEAR * ahead:
+            break
+    return ratio
+
+
+def _around(
+    guess: float, spent: Callable[[float], float], delta: float, least: float, most: float
+) -> tuple[float, float]:
+    """Return ends near a guess if a price turns between them, or else those that were given."""
+    low, high = (1 - _NEAR) * guess, (1 + _NEAR) * guess
+    if least < low and high < most and spent(low) <= delta < spent(high):
+        return low, high
+    return least, most
