@@ -7,6 +7,10 @@ does not load the dashboard.
 from importlib import import_module
 from typing import Any
 
+from rashomon_explorer.memory_limits import spare_addresses
+
+spare_addresses()  # before pandas is imported, and Arrow with it
+
 __version__ = "0.1.0"
 
 _HOMES = {

@@ -15,6 +15,10 @@ class ClusterError(RuntimeError):
     """Workers were lost with their work; the message says what became of it."""
 
 
+class MemoryLimitError(MemoryError):
+    """Memory does not suffice for the work on rows; the message says how much would."""
+
+
 class SamplerError(RuntimeError):
     """A sampler cannot draw from this target; the message says which setting to change."""
 

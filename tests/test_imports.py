@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"array_types", "feature_groups", "shown", "validation", "rounding", "search"},
+    {"array_types", "feature_groups", "shown", "validation", "rounding", "search", "memory_limits"},
     {
         "exceptions",
         "arrays",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.memory import memory_limit
+from rashomon_explorer.blocks.room import room
 from rashomon_explorer.blocks.row_blocks import RowBlocks
 from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is
 from rashomon_explorer.blocks.workers import Threads
@@ -20,14 +20,14 @@ class KeptRows:
     Parameters
     ----------
     table : RowBlocks
-    first : tuple
-        Rows and targets of its first blocks.
+    first : list
+        Rows and targets of its first blocks; none any more when memory was needed elsewhere.
     columns : int
         Of the rows that are made.
     """
 
     table: RowBlocks
-    first: tuple[tuple[FloatArray, FloatArray], ...]
+    first: list[tuple[FloatArray, FloatArray]]
     columns: int
 
     @property
@@ -53,10 +53,15 @@ class KeptRows:
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Whole blocks."""
         size = self.table.rows
-        first, last, held = low // size, -(-high // size), len(self.first)
-        yield from self.first[first:last]
-        if last > held:
-            yield from self.table.blocks(max(first, held), last)
+        first, last = low // size, -(-high // size)
+        held = self.first[first:last]
+        yield from held
+        if last > first + len(held):
+            yield from self.table.blocks(first + len(held), last)
+
+    def give_way(self) -> None:
+        """Keep no block any more."""
+        self.first.clear()
 
     def place(self, row: int) -> str:
         """Where a row is in the table's own source."""
@@ -70,7 +75,7 @@ class KeptRows:
 def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
     """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold.
 
-    By default :data:`KEPT_BYTES`, or an eighth of what this process is limited to. Only where
+    By default :data:`KEPT_BYTES`, or a quarter of what this process's limits leave. Only where
     threads of this process do the work: other processes read for themselves.
 
     Examples
@@ -84,11 +89,11 @@ def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
     if not isinstance(table.workers, Threads):
         return table
     first: list[tuple[FloatArray, FloatArray]] = []
-    columns, room = 0, min(KEPT_BYTES, memory_limit() / 8) if most is None else most
+    columns, left = 0, min(KEPT_BYTES, room() / 4) if most is None else most
     for rows, targets in table.blocks():
-        columns, room = rows.shape[1], room - rows.nbytes - targets.nbytes
-        if room < 0:
+        columns, left = rows.shape[1], left - rows.nbytes - targets.nbytes
+        if left < 0:
             break
         first.append((rows, targets))
-    source = KeptRows(table, tuple(first), columns)
+    source = KeptRows(table, first, columns)
     return RowBlocks(source, (as_it_is,), table.workers, table.rows, table.seen)

@@ -13,7 +13,8 @@ import numpy as np
 from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.exceptions import DataError
 
-_ROWS_AT_ONCE = 2**16
+_ROWS_AT_ONCE = 2**14
+_READ_AT_ONCE = 2**16  # bytes of a column
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,13 @@ class ParquetRows:
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
-        from pyarrow.parquet import ParquetFile
-
         ends = list(accumulate(group.rows for group in self.groups))
         for place in range(bisect_right(ends, low), len(self.groups)):
             group = self.groups[place]
             at = ends[place] - group.rows
             if at >= high:
                 return
-            with ParquetFile(group.path) as file:
+            with _opened(group.path) as file:
                 batches = file.iter_batches(
                     _ROWS_AT_ONCE,
                     row_groups=[group.number],
@@ -166,12 +165,12 @@ class ParquetRows:
         if self.target is None:
             targets = np.zeros(len(batch))
         else:
-            targets = batch.column(self.target).to_pandas().to_numpy()
+            targets = _held(batch.column(self.target)).to_numpy()
         if self.tabular:
-            return batch.select(list(self.columns)).to_pandas(), targets
+            return _held(batch.select(list(self.columns))), targets
         rows = np.empty((len(batch), len(self.columns)))
         for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
-            rows[:, j] = batch.column(name).to_pandas().to_numpy(dtype=np.float64)
+            rows[:, j] = _held(batch.column(name)).to_numpy(dtype=np.float64)
         return rows, targets
 
 
@@ -186,14 +185,25 @@ def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
     """Metadata of a file, and whether each of its columns holds numbers."""
     try:
         import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
     try:
-        with ParquetFile(file) as opened:
+        with _opened(file) as opened:
             schema, footer = opened.schema_arrow, opened.metadata
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{file} cannot be read as Parquet: {error}") from error
     kinds = pa.types
     numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
     return footer, {field.name: any(is_(field.type) for is_ in numeric) for field in schema}
+
+
+def _opened(path: str | Path) -> Any:
+    """Open a file so that pages are read as they are needed: a row group may be the whole table."""
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
+
+
+def _held(read: Any) -> Any:
+    """As pandas holds it, made by this thread: others would each want memory of their own."""
+    return read.to_pandas(use_threads=False)

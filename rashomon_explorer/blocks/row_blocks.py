@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks.beside import Beside
 from rashomon_explorer.blocks.picked import Picked
+from rashomon_explorer.blocks.room import block_needs, check_room, ran_out, room, threads_within
 from rashomon_explorer.blocks.seen import Seen, look
 from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is, named, numbers
 from rashomon_explorer.blocks.tree import Merge, Node, Tree, added, branches
 from rashomon_explorer.blocks.workers import Span, Threads, Workers
-from rashomon_explorer.cores import one_blas_thread
-from rashomon_explorer.exceptions import DataError, RowsChangedError
+from rashomon_explorer.cores import one_blas_thread, pause
+from rashomon_explorer.exceptions import DataError, MemoryLimitError, RowsChangedError
 from rashomon_explorer.validation import check_count
 
 BLOCK_ROWS = 2**14
@@ -185,10 +186,14 @@ class RowBlocks:
             If a row cannot be used; the message says where it is.
         RowsChangedError
             If a block is not what it was when it was looked at.
+        MemoryLimitError
+            If memory does not suffice.
         """
+        self.check_room()
         span = first, self.n_blocks if last is None else last
-        for _, rows, targets in _blocks(self.source, self._how, span):
-            yield rows, targets
+        made = _blocks(self.source, self._how, span)
+        while (block := self._in_words(lambda: next(made, None))) is not None:
+            yield block[1:]
 
     def reduce(self, function: Reduction, merge: Merge = added) -> Any:
         """Find what all blocks come to, joined along a tree that their number alone decides.
@@ -207,18 +212,78 @@ class RowBlocks:
             As :meth:`blocks`.
         ClusterError
             If workers were lost.
+        MemoryLimitError
+            If memory does not suffice, for one thread and with nothing kept ready.
         """
-        spans = list(branches(self.n_blocks, self.workers.count))
-        tree, what = Tree(merge), (self._how, function, merge)
-        with one_blas_thread():  # how BLAS rounds depends on its threads
-            for nodes in self.workers.run(_branch, self.source, what, spans):
-                for level, value in nodes:
-                    tree.push(level, value)
-        return tree.total()
+        if not isinstance(self.workers, Threads):
+            return self._reduced(self.workers, function, merge)
+        self._give_way(room() < self._needs())
+        self.check_room()
+        least = Threads(threads_within(self.workers.count, self._needs()))
+        try:
+            return self._reduced(least, function, merge)
+        except MemoryLimitError:
+            raise
+        except MemoryError:
+            pass  # the next try is made when what this one held is gone with its error
+        self._give_way(True)
+        return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
     def looked_at(self) -> "RowBlocks":
         """Return the same table, with what its blocks are now; reads every row once."""
         return replace(self, seen=Seen(self.reduce(look, merge=_joined)))
+
+    def check_room(self, columns: int | None = None, more: int = 0) -> None:
+        """Refuse these rows if this process's limits leave no room for one thread's work on them.
+
+        Looks at shapes alone; where others do the work, at nothing.
+
+        Parameters
+        ----------
+        columns : int, optional
+            Of the rows that the steps make, where they are more than the source's.
+        more : int, default=0
+            Bytes that are needed beside it.
+
+        Raises
+        ------
+        MemoryLimitError
+            With what would suffice.
+        """
+        if isinstance(self.workers, Threads):
+            check_room(self._needs(columns) + more, self._work)
+
+    def _give_way(self, needed: bool) -> None:
+        if needed and hasattr(self.source, "give_way"):  # what was kept ready can be made again
+            self.source.give_way()
+
+    def _needs(self, columns: int | None = None) -> int:
+        made = max(self.source.shape[1], columns or 0)
+        return block_needs(min(self.rows, self.n), made)
+
+    @property
+    def _work(self) -> str:
+        return f"work on blocks of {min(self.rows, self.n):,} rows of {self.n:,}"
+
+    def _in_words(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except MemoryLimitError:
+            raise
+        except MemoryError:
+            pass  # outside of the handler nothing is chained: what failed may depend on rows
+        raise ran_out(self._needs(), self._work)
+
+    def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
+        # One thread reads on where it is; a row group that is cut would be read from its start.
+        alone = isinstance(workers, Threads) and workers.count == 1
+        spans = [(0, self.n_blocks)] if alone else list(branches(self.n_blocks, workers.count))
+        tree, what = Tree(merge), (self._how, function, merge)
+        with one_blas_thread():  # how BLAS rounds depends on its threads
+            for nodes in workers.run(_branch, self.source, what, spans):
+                for level, value in nodes:
+                    tree.push(level, value)
+        return tree.total()
 
     @property
     def _how(self) -> "_How":
@@ -243,6 +308,7 @@ def _branch(source: RowSource, what: Any, span: Span) -> list[Node]:
     with one_blas_thread():
         for _, rows, targets in _blocks(source, how, span):
             tree.push(0, function(rows, targets))
+            pause()
     return tree.nodes()
 
 

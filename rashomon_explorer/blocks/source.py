@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.memory import let_go
+from rashomon_explorer.blocks.mapped import let_go
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]

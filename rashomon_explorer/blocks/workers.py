@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.source import RowSource
-from rashomon_explorer.cores import cores, pause
+from rashomon_explorer.cores import cores
 from rashomon_explorer.exceptions import ClusterError
 
 Span = tuple[int, int]
@@ -61,7 +61,6 @@ class Threads:
         if self.count == 1 or len(spans) == 1:
             for span in spans:
                 yield task(source, what, span)
-                pause()
             return
         with ThreadPoolExecutor(self.count, thread_name_prefix="rashomon-blocks") as pool:
             yield from pool.map(lambda span: task(source, what, span), spans)

@@ -21,6 +21,8 @@ from rashomon_explorer.schema import TableEncoder, TableSchema
 from rashomon_explorer.schema.labels import declared_labels
 from rashomon_explorer.schema.tables import find_features
 
+_OF_A_FIT = 2**25  # bytes
+
 
 class BlockTable:
     """What a fit asks of a table, for one that is never held: no block is read to make it.
@@ -44,6 +46,8 @@ class BlockTable:
     ------
     DataError
         If columns lack or are not declared.
+    MemoryLimitError
+        If this process's limits leave no room for work on a block.
     """
 
     arrays = NUMPY  # blocks are worked on by the host's cores
@@ -57,6 +61,8 @@ class BlockTable:
         if schema is not None:
             find_features(schema, self._nobody)
         self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
+        # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
+        blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
 
     @property
     def names(self) -> NDArray[Any] | None:

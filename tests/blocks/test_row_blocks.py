@@ -219,8 +219,8 @@ def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
     return (rows.sum(axis=0),)
 
 
-def test_no_more_is_kept_ready_than_an_eighth_of_a_limit(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rashomon_explorer.blocks.kept.memory_limit", lambda: 8.0 * 4_000)
+def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
+    monkeypatch.setattr("rashomon_explorer.blocks.kept.room", lambda: 4.0 * 4_000)
     ready = kept(small(row_blocks(X, Y)))
     held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
     assert 2_000 < held <= 4_000

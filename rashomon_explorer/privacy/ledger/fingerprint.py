@@ -57,7 +57,7 @@ def of_hashes(shape: tuple[int, ...], each: NDArray[np.uint64], key: bytes) -> b
     True
     """
     found = blake2b(repr(tuple(shape)).encode(), key=key, digest_size=_DIGEST_BYTES)
-    found.update(np.sort(each).astype("<u8").tobytes())
+    found.update(np.sort(each).astype("<u8", copy=False).data)
     return found.digest()
 
 

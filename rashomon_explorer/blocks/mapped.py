@@ -1,38 +1,11 @@
-"""Memory that this process may use, and pages of mapped files that it need not hold."""
+"""Pages of mapped files that a process need not hold."""
 
 import mmap
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_OF_CGROUP = Path("/sys/fs/cgroup/memory.max")
 _SAFE = frozenset({"r", "r+", "w+"})  # a copy on write would lose what was written
-
-
-def memory_limit() -> float:
-    """Bytes that this process is limited to, infinite where nobody says.
-
-    The least of ``ulimit -v`` and ``ulimit -d`` and of a container's limit.
-
-    Examples
-    --------
-    >>> memory_limit() > 0
-    True
-    """
-    found = [float("inf")]
-    if sys.platform != "win32":
-        import resource
-
-        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-            soft = resource.getrlimit(kind)[0]
-            found += [float(soft)] * (soft != resource.RLIM_INFINITY)
-    try:
-        said = _OF_CGROUP.read_text().strip()
-    except OSError:
-        said = "max"
-    return min([*found, *([float(said)] if said.isdigit() else [])])
 
 
 def let_go(values: Any, low: int, high: int) -> None:

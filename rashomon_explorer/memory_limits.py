@@ -1,0 +1,106 @@
+"""Limits of this process's memory, what it has taken of them, and what it need not take."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_GROUPS = (  # of a container: its limit, what it uses, and the pages of files in that
+    ("/sys/fs/cgroup", "memory.max", "memory.current", ("inactive_file", "active_file")),
+    (
+        "/sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        ("total_inactive_file", "total_active_file"),
+    ),
+)
+_ADDRESSES = "ulimit -v"
+_NOBODY_SAYS = 2**60  # an older kernel's way of saying that there is no limit
+_TOLD = Path("/proc/self/status")
+
+
+class MemoryLimit(NamedTuple):
+    """A limit of this process, and what it has taken of it.
+
+    Parameters
+    ----------
+    name : str
+        What sets it.
+    most, taken : int
+        Bytes.
+    own : bool
+        Whether nobody else takes of it.
+    """
+
+    name: str
+    most: int
+    taken: int
+    own: bool
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still be taken."""
+        return max(0, self.most - self.taken)
+
+
+def memory_limits() -> list[MemoryLimit]:
+    """Limits of this process: ``ulimit -v`` and ``ulimit -d``, and its container's.
+
+    Examples
+    --------
+    >>> all(limit.left <= limit.most for limit in memory_limits())
+    True
+    """
+    return [*_of_process(), *_of_container()]
+
+
+def spare_addresses() -> None:
+    """Under ``ulimit -v``, make Arrow ask the system for memory, if it was not imported yet.
+
+    Its own allocator sets a gibibyte of addresses aside, and that limit counts each of them.
+
+    Examples
+    --------
+    >>> spare_addresses()
+    """
+    if "pyarrow" not in sys.modules and any(limit.name == _ADDRESSES for limit in _of_process()):
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def _of_process() -> Iterator[MemoryLimit]:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for kind, name, line in (
+        (resource.RLIMIT_AS, _ADDRESSES, "VmSize"),
+        (resource.RLIMIT_DATA, "ulimit -d", "VmData"),
+    ):
+        soft = resource.getrlimit(kind)[0]
+        if soft != resource.RLIM_INFINITY:
+            yield MemoryLimit(name, soft, _told(line), own=True)
+
+
+def _of_container() -> Iterator[MemoryLimit]:
+    for folder, most, current, files in _GROUPS:
+        try:
+            said = Path(folder, most).read_text().strip()
+            if not said.isdigit() or int(said) >= _NOBODY_SAYS:
+                continue
+            used = int(Path(folder, current).read_text())
+            lines = (line.split() for line in Path(folder, "memory.stat").read_text().splitlines())
+            given_back = sum(int(size) for name, size in lines if name in files)
+        except OSError:
+            continue
+        yield MemoryLimit("the container", int(said), max(0, used - given_back), own=False)
+
+
+def _told(wanted: str) -> int:
+    """Bytes in a line of what Linux tells about this process; 0 elsewhere."""
+    try:
+        lines = _TOLD.read_text().splitlines()
+    except OSError:
+        return 0
+    found = (line.split()[1] for line in lines if line.startswith(f"{wanted}:"))
+    return int(next(found, "0")) * 1024
