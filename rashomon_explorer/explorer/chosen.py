@@ -68,7 +68,8 @@ class ChosenData:
         self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
-        state.observe(lambda _: self.replan(), [*SETTINGS])
+        self._planned: tuple[Any, ...] = ()
+        state.observe(lambda _: self._follow_settings(), [*SETTINGS])
         reread = guarded(state, LEDGER_READ, lambda _: self.refresh_account())
         state.observe(reread, ["budget_epsilon", "budget_delta"])
 
@@ -195,6 +196,14 @@ class ChosenData:
             return tree_estimator(state, ledger)
         return linear_estimator(state, ledger)
 
+    def _follow_settings(self) -> None:
+        """Plan again, once where several settings changed together."""
+        if self._planned_now() != self._planned:
+            self.replan()
+
+    def _planned_now(self) -> tuple[Any, ...]:
+        return (id(self.state.data), self._to_charge, *self.state.settings().values())
+
     @shown_together
     def replan(self) -> Plan | None:
         """Compute what the settings buy; reads no row.
@@ -208,6 +217,7 @@ class ChosenData:
             state.phase = "planning"
         # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
         estimator = self.make_estimator(ledger=self._to_charge)
+        self._planned = self._planned_now()
         try:
             with said_elsewhere():  # by the panels, while a slider moves
                 plan = estimator.plan(*state.data.X.shape)

@@ -33,7 +33,7 @@ from rashomon_explorer.plots.penalties import (
 from rashomon_explorer.plots.people import plot_people
 from rashomon_explorer.plots.people_ranges import plot_people_ranges
 from rashomon_explorer.plots.person import plot_person
-from rashomon_explorer.plots.prices import plot_prices, promise_curves
+from rashomon_explorer.plots.prices import draws_at, plot_prices, promise_at, promise_curves
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.promises import GTU, Promise, promises, promises_table
 from rashomon_explorer.plots.ranges import plot_ranges
@@ -63,6 +63,7 @@ __all__ = [
     "budget_bar",
     "column_table",
     "default_axes",
+    "draws_at",
     "empty_figure",
     "multiplicity",
     "plot_bounds",
@@ -104,6 +105,7 @@ __all__ = [
     "plot_trees",
     "plot_two_sets",
     "plot_width_or_noise",
+    "promise_at",
     "promise_curves",
     "promises",
     "promises_table",

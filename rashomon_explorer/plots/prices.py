@@ -19,10 +19,11 @@ from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_least, at_most, plural, price
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 from rashomon_explorer.samplers import traits_of
+from rashomon_explorer.search import bisect
 
 DRAWS = (1, 5, 20, 100)
-_LEAST, _MOST = 0.05, 100.0
-_ETAS = tuple(np.geomspace(1e-3, _MOST, 41).tolist())  # bounded ranges of a draw
+LEAST_PRICE, MOST_PRICE = 0.05, 100.0
+_ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges of a draw
 _PLANNED = 9  # prices that are planned one by one, where no closed form is known
 _TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
@@ -56,9 +57,85 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
         return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
-    law = planned.of_exact_draws and planned.centre_excess is None
-    made = _closed if law else _one_by_one
+    made = _closed if _of_a_law(planned) else _one_by_one
     return pd.concat([made(planned, count) for count in counts], ignore_index=True)
+
+
+def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
+    """Promise of a plan with another price and another number of draws, as its curves have it.
+
+    Parameters
+    ----------
+    planned : Plan or TreePlan
+        Whose way of drawing, rows, radius and ψ are kept.
+    epsilon : float
+        Total price.
+    n_draws : int
+        Number of draws that share it.
+
+    Returns
+    -------
+    float
+        The guaranteed hit rate, or the expected excess loss at most where no hit rate is
+        promised; not a number where nothing can be planned.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
+    >>> [round(promise_at(bought, 4.0, count), 2) for count in (1, 20)]
+    [0.97, 0.41]
+    """
+    if isinstance(planned, TreePlan):
+        found = at_another_price(planned, epsilon, n_draws)
+        return np.nan if found is None else _promise(found)
+    if _of_a_law(planned):
+        prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
+        eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
+        return planned.promised_at(float(eta))
+    promised = _at_prices(planned, [epsilon], n_draws)
+    return promised[0] if promised else np.nan
+
+
+def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
+    """How many draws may share a price and still be promised so much: the third axis.
+
+    Parameters
+    ----------
+    planned : Plan or TreePlan
+        Whose way of drawing, rows, radius and ψ are kept.
+    epsilon : float
+        Total price.
+    promise : float
+        The least hit rate, or the most excess loss where no hit rate is promised.
+
+    Returns
+    -------
+    int
+        The most draws, from 1 to the 100 of the last curve; the plan's own number where every
+        number is promised the same.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
+    >>> draws_at(bought, 4.0, 0.5)
+    16
+    >>> draws_at(bought, 8.0, 0.5)
+    32
+    """
+    least, most = DRAWS[0], DRAWS[-1]
+    worth = 1.0 if has_hit_rate(planned) else -1.0
+
+    def enough(count: float) -> bool:
+        return worth * promise_at(planned, epsilon, int(count)) >= worth * promise
+
+    first, last = (promise_at(planned, epsilon, count) for count in (least, most))
+    if np.isnan(first) or np.isclose(first, last, rtol=1e-3):
+        return planned.n_draws
+    if enough(most):
+        return most
+    return int(bisect(enough, least, most, halvings=10, width=0.5)) if enough(least) else least
 
 
 def plot_prices(
@@ -117,14 +194,25 @@ def plot_prices(
         xaxis={
             "type": "log",
             "title": "total price ε of all draws",
-            "range": [np.log10(_LEAST), np.log10(_MOST)],
+            "range": [np.log10(LEAST_PRICE), np.log10(MOST_PRICE)],
             "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
         },
         showlegend=False,
-        meta={"view": "plan", "draws": counts},
+        meta={"view": "plan", "draws": counts, "handle": _handle(planned, counts)},
         uirevision=f"{planned.sampler}",
     )
     return figure
+
+
+def _handle(planned: Plan | TreePlan, counts: list[int]) -> dict[str, Any]:
+    """Say which point is dragged, along which of the curves it lies, and what they are called."""
+    return {
+        "trace": len(counts),
+        "own": counts.index(planned.n_draws),
+        "curves": counts,
+        "label": "The plan: drag it to another price and number of draws",
+        "words": _finding(planned),
+    }
 
 
 def _alike(curves: list[pd.DataFrame]) -> bool:
@@ -152,10 +240,14 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
     )
 
 
+def _of_a_law(planned: Plan) -> bool:
+    return planned.of_exact_draws and planned.centre_excess is None
+
+
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
     """Prices of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
-    kept = (prices >= _LEAST) & (prices <= _MOST)
+    kept = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
     rates = [planned.promised_at(eta) for eta in np.asarray(_ETAS)[kept]]
     return _frame(count, prices[kept], rates)
 
@@ -166,24 +258,31 @@ def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
 
 
 def _of_trees(planned: TreePlan, count: int) -> pd.DataFrame:
-    prices = np.geomspace(_LEAST, _MOST, _TREES_PLANNED).tolist()
+    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _TREES_PLANNED).tolist()
     made = [(one, at_another_price(planned, one, count)) for one in prices]
     kept = [(epsilon, found) for epsilon, found in made if found is not None]
     return _frame(count, [one for one, _ in kept], [_promise(found) for _, found in kept])
 
 
 def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
+    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _PLANNED).tolist()
+    promises = _at_prices(planned, prices, count)
+    return _frame(count, prices if promises else [], promises)
+
+
+def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
+    """Plan again for each price; nothing where the way of drawing is not the planner's."""
     law = PublicLaw.of(planned)
     way = MECHANISMS.get(traits_of(planned.sampler).mechanism) if planned.sampler else None
     if law is None or way is None:
-        return _frame(count, [], [])
+        return []
     asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
-    prices, promises = np.geomspace(_LEAST, _MOST, _PLANNED), []
+    promises = []
     with said_elsewhere():
         for epsilon in prices:
-            request = Request(**{**vars(law), **asked, "epsilon": float(epsilon), "n_draws": count})
+            request = Request(**{**vars(law), **asked, "epsilon": epsilon, "n_draws": count})
             promises.append(_promise(way.plan(request)))
-    return _frame(count, prices, promises)
+    return promises
 
 
 def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:
@@ -207,7 +306,8 @@ def _finding(planned: Plan | TreePlan) -> str:
 
 
 def _told(planned: Plan | TreePlan, clicked: bool) -> str:
-    told = ("click a point to plan it · " if clicked else "") + "no row is read"
+    dragged = "drag the dot to plan another price or number of draws · " if clicked else ""
+    told = f"{dragged}no row is read"
     if isinstance(planned, TreePlan):
         return told
     if planned.of_exact_draws and not planned.by_bounded_range:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from rashomon_explorer.plots.text import what_is_left
@@ -71,6 +73,67 @@ def test_plan_moves_with_the_keyboard(page: Page) -> None:
     )
     page.press(slider, Keys.ARROW_LEFT, 4)
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
+
+
+_HANDLE = ".rx-plot:has([data-figure='plan']) .rx-handle"
+
+
+def test_the_plan_is_dragged_and_settings_and_promise_follow(page: Page) -> None:
+    page.see("plan")
+    place = (By.CSS_SELECTOR, f"{_HANDLE}[aria-valuetext]")
+    handle = page.wait(lambda: page.browser.find_elements(*place), "the handle")[0]
+    before, told = page.text(".rx-lead dd"), handle.get_attribute("aria-valuetext")
+    drag = ActionChains(page.browser).move_to_element(handle).click_and_hold()
+    drag.move_by_offset(20, -8).move_by_offset(20, -8).release().perform()
+    page.wait(lambda: _planned(page) != told, "the plan to follow")
+    _agrees(page)
+    assert float(_price(page)) > 6.0
+    assert page.text(".rx-lead dd") != before
+    draws = _draws(page)
+    page.press(handle, Keys.ARROW_UP)
+    page.wait(lambda: _draws(page) < draws, "the curve above")
+    _agrees(page)
+    _centred(page)
+    page.type_number("Privacy price", "4")
+    page.type_number("Draws", "20")
+    page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
+
+
+def _planned(page: Page) -> str:
+    said = "document.querySelector(arguments[0]).getAttribute('aria-valuetext')"
+    return str(page.run(said, _HANDLE))
+
+
+def _price(page: Page) -> str:
+    told = page.slider("Privacy price").get_attribute("aria-valuetext") or ""
+    return told.removesuffix(" in total")
+
+
+def _draws(page: Page) -> int:
+    told = page.slider("Draws").get_attribute("aria-valuetext") or ""
+    return int(told.removesuffix(" models"))
+
+
+def _agrees(page: Page) -> None:
+    """Wait until sliders and figure speak of the same plan."""
+
+    def same() -> bool:
+        bought = f"ε = {_price(page)} buys {_draws(page)} draw"
+        return _planned(page).startswith(bought)
+
+    page.wait(same, "sliders and figure to agree")
+
+
+def _centred(page: Page) -> None:
+    """See that the handle lies on the plan's own dot."""
+    apart = """(() => {
+      const [plot, handle] = ['.scatterlayer .trace:last-child .point', '.rx-handle'].map((part) =>
+        document.querySelector(`.rx-plot:has([data-figure='plan']) ${part}`));
+      const middle = (box) => [box.left + box.width / 2, box.top + box.height / 2];
+      const [here, there] = [plot, handle].map((one) => middle(one.getBoundingClientRect()));
+      return Math.hypot(here[0] - there[0], here[1] - there[1]);
+    })()"""
+    page.wait(lambda: page.run(apart) < 3, "the handle to lie on its dot")
 
 
 def _promises(page: Page) -> str:

@@ -4,7 +4,8 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.definitions import DEFINITIONS
-from rashomon_explorer.plots.text import at_most
+from rashomon_explorer.plots import draws_at, promise_at
+from rashomon_explorer.plots.text import at_most, plural, promised_hits
 from rashomon_explorer.privacy import best_attack
 
 
@@ -117,3 +118,48 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
     panel.draw.click()
     panel.question.yes.click()
     assert drawn == ["asked"] and not panel.question.open
+
+
+@pytest.mark.parametrize("curve", [1, 5, None])
+def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
+    card = page.cards["plan"]
+    card.redraw()
+    page.state.n_draws, page.state.sampler = 20, "exact"
+    card.view.dragged = {"x": 2.3456, "y": 0.5, "curve": curve, "at": 1}
+    wanted = draws_at(page.plan, 2.3456, 0.5) if curve is None else curve
+    assert (page.state.epsilon, page.state.n_draws) == (2.35, wanted)
+    dials = page.model_panel.dials
+    assert (dials["epsilon"].value, dials["n_draws"].value) == (2.35, wanted)
+    again = page.session.make_estimator(ledger=page.session._ledger_path).plan(*page.data.X.shape)
+    assert page.plan.hit_rate_bound == again.hit_rate_bound
+    assert promised_hits(again) in page.plan_panel.facts.value
+    if curve is None:
+        assert page.plan.hit_rate_bound >= 0.5 > promise_at(page.plan, 2.35, wanted + 2)
+    figure = card.view.figure
+    handle = figure["layout"]["meta"]["handle"]
+    point = figure["data"][handle["trace"]]
+    assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
+    assert handle["curves"][handle["own"]] == wanted
+    assert f"buys {plural(wanted, 'draw')}" in handle["words"]
+
+
+def test_a_drag_beyond_the_scale_ends_at_its_end_and_in_a_draw_it_does_nothing(page):
+    card = page.cards["plan"]
+    card.redraw()
+    card.view.dragged = {"x": 1e9, "y": 0.5, "curve": 5, "at": 1}
+    assert page.state.epsilon == 100.0
+    phase = page.state.phase
+    page.state.phase = "drawing"
+    card.view.dragged = {"x": 1.0, "y": 0.5, "curve": 1, "at": 2}
+    page.state.phase = phase
+    assert (page.state.epsilon, page.state.n_draws) == (100.0, 5)
+
+
+def test_price_and_draws_that_move_together_are_planned_once(page, monkeypatch):
+    made = []
+    really = page.session.make_estimator
+    monkeypatch.setattr(page.session, "make_estimator", lambda **_: made.append(1) or really(**_))
+    page.cards["plan"].redraw()
+    page.cards["plan"].view.dragged = {"x": 3.0, "y": 0.5, "curve": 100, "at": 1}
+    assert (page.state.epsilon, page.state.n_draws) == (3.0, 100)
+    assert len(made) == 1

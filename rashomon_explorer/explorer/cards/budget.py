@@ -11,14 +11,15 @@ from rashomon_explorer.explorer.cards.base import (
 )
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.plots import budget_bar, plot_prices
+from rashomon_explorer.plots import budget_bar, draws_at, plot_prices
 from rashomon_explorer.plots.budget import HEIGHT
+from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE
 from rashomon_explorer.plots.tables import charges_table, prices_table
 from rashomon_explorer.plots.text import number
 
 
 class PlanCard(FigureCard):
-    """What every price and number of draws promises; a click on a point plans it."""
+    """What every price and number of draws promises; the plan is dragged, or a point clicked."""
 
     name = "plan"
     title = "What every price promises"
@@ -28,18 +29,35 @@ class PlanCard(FigureCard):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.view.observe(guarded(self.state, "Planning it", self._clicked), "clicked")
+        self.view.observe(guarded(self.state, "Planning it", self._dragged), "dragged")
 
     def _clicked(self, change: dict[str, Any]) -> None:
         """Set price and draws to those of a point of a curve."""
-        point, state = change["new"], self.state
+        point = change["new"]
         draws = self.view.figure.get("layout", {}).get("meta", {}).get("draws", [])
         curve, epsilon = point.get("trace", -1), point.get("x")
-        if state.busy or not 0 <= curve < len(draws) or not isinstance(epsilon, int | float):
+        if not 0 <= curve < len(draws) or not isinstance(epsilon, int | float):
+            return
+        self._plan(epsilon, draws[curve])
+
+    def _dragged(self, change: dict[str, Any]) -> None:
+        """Set price and draws to where the plan was dragged: on a curve, or between two."""
+        point, plan = change["new"], self.state.plan
+        epsilon, promise = point.get("x"), point.get("y")
+        if plan is None or not isinstance(epsilon, int | float):
+            return
+        epsilon = min(max(epsilon, LEAST_PRICE), MOST_PRICE)
+        curve = point.get("curve")
+        self._plan(epsilon, curve if curve is not None else draws_at(plan, epsilon, promise))
+
+    def _plan(self, epsilon: float, draws: int) -> None:
+        state = self.state
+        if state.busy:
             return
         with state.hold_trait_notifications():
-            state.epsilon = float(number(epsilon, rounding="up").replace(",", ""))
-            if draws[curve] != state.asked_draws:
-                state.n_draws = draws[curve]
+            state.epsilon = float(number(epsilon).replace(",", ""))
+            if draws != state.asked_draws:
+                state.n_draws = draws
 
     def recipe(self) -> Recipe:
         """See `FigureCard.recipe`."""

@@ -5,46 +5,6 @@
 const isDark = () =>
   document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
 
-// One copy of plotly.js for all figures of a page.
-function library(model) {
-  const shelf = (globalThis.__rashomonPlotly ??= {});
-  return (shelf[model.get("plotly_version")] ??= loaded(model));
-}
-
-// The dashboard's page names a file, which is read while the program gets ready; in a notebook the
-// program is asked for it.
-async function loaded(model) {
-  const file = document.querySelector("link[data-rashomon-plotly]");
-  if (file) {
-    try {
-      return (await import(file.href)).default;
-    } catch {
-      // A proxy may keep files back: the program has it too.
-    }
-  }
-  const id = model.get("bundle").replace(/^(IPY_MODEL_|anywidget:)/, "");
-  const code = await asked(await model.widget_manager.get_model(id));
-  const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  try {
-    return (await import(url)).default;
-  } finally {
-    URL.revokeObjectURL(url);
-  }
-}
-
-function asked(bundle) {
-  return new Promise((resolve) => {
-    const look = () => {
-      if (!bundle.get("code")?.byteLength) return false;
-      bundle.off("change:code", look);
-      resolve(bundle.get("code"));
-      return true;
-    };
-    bundle.on("change:code", look);
-    if (!look()) bundle.send({ type: "wanted" });
-  });
-}
-
 const identity = (point) => ({
   trace: point.curveNumber,
   point: point.pointNumber ?? point.pointIndex,
@@ -81,6 +41,7 @@ function render({ model, el }) {
   save.className = "rx-png jupyter-button";
   save.textContent = "PNG";
   save.disabled = true;
+  const handle = handled(frame, gd, model);
   el.append(frame, save);
 
   let Plotly = null;
@@ -116,6 +77,7 @@ function render({ model, el }) {
         listen();
         gd.dataset.rev = rev;
         save.disabled = false;
+        handle.put();
         // With the card's other buttons where there is a card; below the figure where there is none.
         const beside = el.closest(".rx-figure")?.querySelector(".rx-asked");
         if (beside && save.parentNode !== beside) beside.append(save);
@@ -188,6 +150,7 @@ function render({ model, el }) {
     gd.on("plotly_unhover", () => tell("hovered", {}));
     gd.on("plotly_selected", (e) => tell("selected", e?.points ? e.points.map(identity) : []));
     gd.on("plotly_deselect", () => tell("selected", []));
+    gd.on("plotly_relayout", handle.put);
   }
 
   const resized = new ResizeObserver(() => {

@@ -16,6 +16,7 @@ from rashomon_explorer.assets import plotly_module
 from rashomon_explorer.plots.theme import templates
 
 _HERE = Path(__file__).parent
+_PARTS = ("plotly_library.js", "plot_handle.js", "plotly_view.js")
 _BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
 
@@ -78,6 +79,9 @@ class PlotlyView(anywidget.AnyWidget):
         point's ``customdata``.
     hovered, clicked : dict
         The point under the pointer, the last point clicked; same keys.
+    dragged : dict
+        Where the point that ``layout.meta.handle`` names was moved to, by pointer or arrow keys:
+        ``x``, ``y``, and ``curve``, what the handle calls the curve it was put on, or None.
     appeared : callable
         Called when the figure comes in sight.
 
@@ -91,7 +95,7 @@ class PlotlyView(anywidget.AnyWidget):
     2
     """
 
-    _esm = (_HERE / "plotly_view.js").read_text(encoding="utf-8")
+    _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     figure = traitlets.Dict().tag(sync=True)
     rev = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("figure").tag(sync=True)
@@ -103,6 +107,7 @@ class PlotlyView(anywidget.AnyWidget):
     selected: traitlets.List[Any] = traitlets.List().tag(sync=True)
     hovered = traitlets.Dict().tag(sync=True)
     clicked = traitlets.Dict().tag(sync=True)
+    dragged = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
