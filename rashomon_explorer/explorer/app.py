@@ -16,6 +16,7 @@ from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.gallery import Gallery
 from rashomon_explorer.explorer.guard import LEDGER_READ, guarded, log_failures_to, report
 from rashomon_explorer.explorer.opened import is_outside, opened
@@ -139,7 +140,7 @@ class Explorer:
         )
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.models_panel = panels.ModelsPanel(self.session)
-        self.models_panel.compare = partial(self.show, "pair")
+        self.models_panel.compare = self._side_by_side
         self.selection_panel = panels.SelectionPanel(self.state)
         self.people_headline = panels.PeopleHeadline(self.session)
         self.people_table = panels.PeopleTable(self.session)
@@ -193,6 +194,9 @@ class Explorer:
             If no view has it.
         """
         self.shell.bring(name)
+
+    def _side_by_side(self) -> None:
+        self.show("pair" if trees_in(self.state.rashomon_set) is None else "trees")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.widget._repr_mimebundle_(**kwargs)

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.estimators import RashomonTreeClassifier
 from rashomon_explorer.explorer.encoded import features_of
-from rashomon_explorer.explorer.state import TREES, ExplorerState
+from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
@@ -32,6 +32,17 @@ def of_trees(state: ExplorerState) -> bool:
     (False, True)
     """
     return str(state.family) == TREES
+
+
+def families_on_screen(state: ExplorerState) -> frozenset[str]:
+    """Name the families that figures may be of: of the set on screen, and of the next draw.
+
+    >>> sorted(families_on_screen(ExplorerState(family="trees")))
+    ['trees']
+    """
+    drawn = state.rashomon_set
+    shown = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
+    return frozenset({str(state.family), *shown, *([LINEAR] if state.outside is not None else [])})
 
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.picked import some, taken
 
 LARGE = 0.1
@@ -14,6 +15,7 @@ LARGE = 0.1
 FEW = 5
 _MOST_ANSWERS = 50_000_000
 _BLOCK = 4_000_000
+_FEW_ROWS = 500
 
 
 def large_coefficients(models: Any) -> NDArray[np.int_]:
@@ -47,6 +49,27 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     return found, len(kept)
 
 
+def leaves(models: Any) -> NDArray[np.int_]:
+    """Count the leaves of each tree of a set.
+
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
+    >>> leaves(counted.draw(2, psi=0.0, random_state=0)).tolist()
+    [2, 2]
+    """
+    return np.asarray(models.models.complexity(0.0))
+
+
+def answers(models: Any, rows: Any) -> FloatArray:
+    """Answer a fixed few hundred rows with every model, the best one last (curator).
+
+    What tells two trees apart is whom they label otherwise: as far as these places are apart.
+    """
+    X = np.asarray(taken(rows, some(np.arange(len(rows)), _FEW_ROWS)), dtype=float)
+    both = np.vstack([models.labels(X), models.reference.labels(X)])
+    return both.astype(float)
+
+
 def nearest(coef: FloatArray, goal: FloatArray, among: NDArray[np.intp]) -> list[int]:
     """Pick the few models nearest to some coefficients.
 
@@ -58,8 +81,9 @@ def nearest(coef: FloatArray, goal: FloatArray, among: NDArray[np.intp]) -> list
 
 
 def simplest(models: Any, among: NDArray[np.intp]) -> list[int]:
-    """Pick the few models with the fewest large coefficients."""
-    size = large_coefficients(models)[among]
+    """Pick the few models with the fewest large coefficients, or leaves."""
+    trees = trees_in(models) is not None
+    size = (leaves(models) if trees else large_coefficients(models))[among]
     return [int(draw) for draw in among[np.argsort(size, kind="stable")[:FEW]]]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import ipywidgets
 import traitlets
 
+from rashomon_explorer.explorer.family import families_on_screen
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.views import View
 from rashomon_explorer.explorer.widgets import Tabs
@@ -55,6 +56,9 @@ class Shell:
         traitlets.link((state, "page"), (self.tabs, "value"))
         state.observe(lambda _: self._turn(), "page")
         self._turn()
+        self._offered: frozenset[str] = frozenset()
+        state.observe(lambda _: self._offer(), ["family", "rashomon_set", "outside"])
+        self._offer()
         links = ipywidgets.HBox([self.tabs, chip])
         links.add_class("rx-links")
         main = ipywidgets.VBox([links, *above, *(view.widget for view in views)])
@@ -71,6 +75,13 @@ class Shell:
     def _turn(self) -> None:
         for name, view in self.views.items():
             view.show(seen=name == self.state.page)
+
+    def _offer(self) -> None:
+        families = families_on_screen(self.state)
+        if families != self._offered:
+            self._offered = families
+            for view in self.views.values():
+                view.offer(families)
 
     def bring(self, name: str) -> None:
         """Turn to the view in which a panel or figure stands, and put it into sight."""

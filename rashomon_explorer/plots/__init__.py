@@ -50,6 +50,7 @@ from rashomon_explorer.plots.tree_answers import (
     plot_tree_questions,
     plot_tree_sizes,
 )
+from rashomon_explorer.plots.tree_promise import plot_tree_promise, tree_promise_table
 from rashomon_explorer.plots.tree_use import plot_tree_use, tree_use_table
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.plots.two_sets import plot_two_sets
@@ -99,6 +100,7 @@ __all__ = [
     "plot_rules",
     "plot_tradeoff",
     "plot_tree_flips",
+    "plot_tree_promise",
     "plot_tree_questions",
     "plot_tree_sizes",
     "plot_tree_use",
@@ -111,6 +113,7 @@ __all__ = [
     "promises_table",
     "rules_table",
     "tradeoff_table",
+    "tree_promise_table",
     "tree_use_table",
     "tuning_in_words",
 ]

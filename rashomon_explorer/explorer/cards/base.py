@@ -3,7 +3,7 @@
 import asyncio
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import escape, unescape
@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.marks import Mark, marks_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.sentences import drawn_with
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import SETTINGS
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.widgets import PlotlyView
 from rashomon_explorer.plots import empty_figure
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
@@ -37,10 +37,9 @@ _MOMENT = 0.4
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
 NOT_LINEAR = "These models have no coefficients of one kind<br>that could be compared."
 INSTEAD = (
-    "These models are trees, which have no coefficients.<br>"
-    "What they ask stands under <b>Trees</b> and <b>Rules</b> in the view Set."
+    "These models are trees,<br>which have no coefficients.<br>"
+    "<b>Trees</b> and <b>Rules</b>, in the view Set,<br>show what they ask."
 )
-OF_TREES = "What is promised of trees follows from their number alone:<br>see the plan in words."
 NOT_EXACT = (
     "This is proved of exact draws alone.<br>What these draws promise stands in <b>Plan</b>."
 )
@@ -125,6 +124,8 @@ class FigureCard:
     selectable: ClassVar[bool] = False
     linear: ClassVar[bool] = False
     """Whether it shows coefficients, which other models have not."""
+    of_trees: ClassVar[bool] = False
+    """Whether it shows trees, which other models are not."""
     slow: ClassVar[bool] = False
     """Whether it evaluates the models on the rows; slow cards never hold up the others."""
 
@@ -173,6 +174,13 @@ class FigureCard:
         self.widget = ipywidgets.VBox([self.view, bar, *below])
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-figure")
+
+    @classmethod
+    def suits(cls, families: Collection[str]) -> bool:
+        """Whether it has anything to show of models of these families."""
+        return not (cls.of_trees and TREES not in families) and not (
+            cls.linear and LINEAR not in families
+        )
 
     @property
     def seen(self) -> bool:

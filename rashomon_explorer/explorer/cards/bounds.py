@@ -10,7 +10,6 @@ import ipywidgets
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
     NOT_EXACT,
-    OF_TREES,
     FigureCard,
     Recipe,
     empty,
@@ -18,7 +17,15 @@ from rashomon_explorer.explorer.cards.base import (
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.plots import GTU, Promise, plot_bounds, plot_promise, promises
+from rashomon_explorer.plots import (
+    GTU,
+    Promise,
+    plot_bounds,
+    plot_promise,
+    plot_tree_promise,
+    promises,
+    tree_promise_table,
+)
 from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import traits_of
@@ -64,7 +71,14 @@ class BoundsCard(FigureCard):
             return empty(self.title, NO_DATA)
         if isinstance(planned, TreePlan):
             self.facts.value = ""
-            return empty(self.title, OF_TREES)
+            return Recipe(
+                partial(plot_tree_promise, planned),
+                partial(tree_promise_table, planned),
+                (
+                    "from rashomon_explorer.plots import plot_tree_promise",
+                    "plot_tree_promise(explorer.plan)",
+                ),
+            )
         if not planned.of_exact_draws:
             self.facts.value = ""
             return empty(self.title, NOT_EXACT)
@@ -109,6 +123,7 @@ class PromiseCard(BoundsCard):
     name = "promise"
     title = "What is promised"
     label = "Share of the draws that is promised to be below every excess loss"
+    linear = False
     needs = ("plan", "constants", "data")
 
     def _measured(self) -> RashomonSet | None:

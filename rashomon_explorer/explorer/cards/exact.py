@@ -20,6 +20,7 @@ class ExactCard(FigureCard):
     name = "exact"
     title = "How far each coefficient can go"
     label = "Exact range of every coefficient over the models within psi"
+    linear = True
     needs = ("outside", "psi", "view")
     slow = True
 

@@ -27,6 +27,7 @@ _NOBODY = "Pick somebody under <b>People &amp; groups</b>,<br>or choose a questi
 class _OfAllTrees(FigureCard):
     """A figure of all trees that the sliders allow."""
 
+    of_trees = True
     slow = True
     asked = True
     needs: ClassVar[tuple[str, ...]] = (

@@ -19,6 +19,7 @@ _NO_STARS = "No tree has a star.<br>Give some in the table of models, or untick 
 class _OfTrees(FigureCard):
     """A figure of the trees on screen; says so where there are none."""
 
+    of_trees = True
     slow = True
     asked = True
     needs: ClassVar[tuple[str, ...]] = (*FigureCard.needs, "favourites")

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.marks import PAID, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_numbers import (
     accuracies,
+    answers,
     large_coefficients,
+    leaves,
     most_different,
     nearest,
     simplest,
@@ -70,7 +73,10 @@ class ModelsPanel:
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
         rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
-            "Simplest": ("Pick the five with the fewest large coefficients", self._simplest),
+            "Simplest": (
+                "Pick the five with the fewest large coefficients, or leaves",
+                self._simplest,
+            ),
             "Nearest": ("Pick the five nearest to the picked one, or to the best", self._nearest),
             "Most different": ("Pick two that are far apart", self._apart),
         }
@@ -98,6 +104,8 @@ class ModelsPanel:
 
     def lines(self) -> tuple[str, ...]:
         """Python that gives the same numbers."""
+        if trees_in(self.state.rashomon_set) is not None:
+            return _tree_lines(released=self.state.view == "release")
         table = "coefficients_table(explorer.rashomon_set)"
         if self.state.view == "release":
             table = "coefficients_table(explorer.rashomon_set.release())"
@@ -112,8 +120,11 @@ class ModelsPanel:
         """List the models again; while others are being drawn, now and then."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0
-        for button in self.pickers:
-            button.disabled = not listed or not isinstance(models, RashomonSet)
+        known = isinstance(models, RashomonSet) or trees_in(models) is not None
+        by_size, *by_place = self.pickers
+        by_size.disabled = not (listed and known)
+        for button in by_place:
+            button.disabled = not (listed and self._can_tell_apart)
         if not listed:
             self.table.fill(0, [])
             self.said.html = "No models yet. Press <b>Draw</b>."
@@ -182,15 +193,32 @@ class ModelsPanel:
     def _simplest(self, among: NDArray[np.intp]) -> list[int]:
         return simplest(self.state.rashomon_set, among)
 
+    @property
+    def _can_tell_apart(self) -> bool:
+        """Whether it is known how far models are apart: trees by whom they label otherwise."""
+        if isinstance(self.state.rashomon_set, RashomonSet):
+            return True
+        rows = self.session.rows
+        return trees_in(self.state.rashomon_set) is not None and (
+            rows is not None and self.state.view == "curator"
+        )
+
+    def _places(self) -> tuple[FloatArray, FloatArray]:
+        """Where each model is, and where the best one is, or in the release their middle."""
+        models = self.state.rashomon_set
+        if isinstance(models, RashomonSet):
+            curator = self.state.view == "curator"
+            return models.coef, models.best if curator else models.coef.mean(axis=0)
+        found = answers(models, self.session.rows)
+        return found[:-1], found[-1]
+
     def _nearest(self, among: NDArray[np.intp]) -> list[int]:
-        models, chosen = self.state.rashomon_set, self.state.selection
-        if chosen:
-            return nearest(models.coef, models.coef[chosen[0]], among)
-        curator = self.state.view == "curator"
-        return nearest(models.coef, models.best if curator else models.coef.mean(axis=0), among)
+        places, goal = self._places()
+        chosen = self.state.selection
+        return nearest(places, places[chosen[0]] if chosen else goal, among)
 
     def _apart(self, among: NDArray[np.intp]) -> list[int]:
-        return most_different(self.state.rashomon_set.coef, among)
+        return most_different(self._places()[0], among)
 
     def _button(
         self, name: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
@@ -240,6 +268,16 @@ class ModelsPanel:
         self.table.notes = {str(draw): words for draw, words in favourites.notes.items()}
 
 
+def _tree_lines(*, released: bool) -> tuple[str, ...]:
+    if released:
+        return ("explorer.rashomon_set.release().complexity()  # leaves",)
+    return (
+        "from rashomon_explorer.plots.tables import losses_table",
+        "losses_table(explorer.rashomon_set).assign(leaves=explorer.rashomon_set.complexity())",
+        "explorer.state.favourites.starred, explorer.state.selection",
+    )
+
+
 def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any]]:
     """Columns that read private rows."""
     if math.isnan(models.least):
@@ -261,6 +299,8 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 
 def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     """Columns that follow from the models alone."""
+    if trees_in(models) is not None:
+        return [table_column("leaves", "leaves", leaves(models), kind="count", meaning="Leaves")]
     if not isinstance(models, RashomonSet):
         return []
     goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")

@@ -6,13 +6,14 @@ from typing import Any
 import ipywidgets
 import numpy as np
 
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.later import Later
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import enough_draws, width_or_noise
 from rashomon_explorer.measures.decomposition import WidthOrNoise
 from rashomon_explorer.plots.counted import counted
-from rashomon_explorer.plots.text import percent, plural
+from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.width_or_noise import told
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -54,7 +55,7 @@ class PeopleHeadline:
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
-        needs = ["rashomon_set", "outside", "data", "groups", "psi"]
+        needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
         self.later = Later(self.state, needs, "people", self.find, self._show)
         self._offer()
 
@@ -93,9 +94,10 @@ class PeopleHeadline:
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.outside) is None:
             return ""
-        parts = [_ambiguity(session)]
+        parts = [_of_all_trees(session), _ambiguity(session)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
-            parts += [_width(session), _enough(session)]
+            trees = trees_in(models) is not None  # of which no noise is split off
+            parts += [_enough(session)] if trees else [_width(session), _enough(session)]
         return "".join(f"<li>{part}</li>" for part in parts if part)
 
     def _show(self, found: Any) -> None:
@@ -107,6 +109,18 @@ class PeopleHeadline:
         self.words.value = f"<ul>{found}</ul>" if found else empty
 
 
+def _of_all_trees(session: Any) -> str:
+    """Say whose label some tree flips, of all that the settings allow; empty of linear models."""
+    if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
+        return ""
+    flips = session.tree_answers.flips()["psi"].to_numpy()
+    psi = float(session.state.psi)
+    return (
+        f"{marks_html(EXACT)} some tree within ψ = {number(psi)} flips the label of "
+        f"<b>{percent(float((flips <= psi).mean()))}</b> of all {len(flips):,} people"
+    )
+
+
 def _ambiguity(session: Any) -> str:
     """Say whose label flips, as draws show it beside what is proved."""
     table = session.exact.people(session.picked.few)
@@ -116,7 +130,8 @@ def _ambiguity(session: Any) -> str:
     drawn, proved = table.get("drawn_flips"), table.get("flips")
     shown = "" if drawn is None else percent(float((drawn > 0).mean()))
     if proved is None:
-        told = f"draws flip the label of {shown} of {people}, and the set perhaps more"
+        more = "" if trees_in(session.state.rashomon_set) else ", and the set perhaps more"
+        told = f"draws flip the label of {shown} of {people}{more}"
         return f"{marks_html(SAMPLED)} {told}" if shown else ""
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
     exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
@@ -138,7 +153,8 @@ def _enough(session: Any) -> str:
     """Say whether so many draws fix the disagreement."""
     models = session.state.rashomon_set
     inside = counted(models).models
-    if not isinstance(models, RashomonSet) or inside.n_draws < 2:
+    drawn = isinstance(models, RashomonSet) or models.independent
+    if not drawn or inside.n_draws < 2:
         return "Too few draws lie within ψ to say how far good models disagree."
     labels = np.asarray(inside.labels(session.picked.rows))
     try:

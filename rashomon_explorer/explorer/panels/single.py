@@ -20,6 +20,7 @@ from rashomon_explorer.explorer.guard import guarded, report
 from rashomon_explorer.explorer.html import fact, table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.single import OneModel, SingleModel
+from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets import Download, Made
 from rashomon_explorer.explorer.widgets.download import Making
 from rashomon_explorer.one_model import ModelPlan
@@ -77,7 +78,7 @@ class GoalPanel:
         self._card = card("", "One model", [self.words, buttons], self._code)
         self._card.add_class("rx-draw-card")
         self.widget = ipywidgets.VBox([self.goal, self._card, several])
-        watched = ["goal", "one_plan", "account", "phase", "data"]
+        watched = ["goal", "one_plan", "account", "phase", "data", "family"]
         self.state.observe(lambda _: self.refresh(), watched)
         self.refresh()
 
@@ -91,6 +92,12 @@ class GoalPanel:
     def refresh(self) -> None:
         """Write price and promise again."""
         one = self.state.goal == "one"
+        # One tree is a draw of one; the methods of one model are of linear models.
+        linear = self.state.family == LINEAR
+        self.goal.layout.display = None if linear else "none"
+        if one and not linear:
+            self.state.goal = "set"  # which refreshes again
+            return
         self._card.layout.display = None if one else "none"
         self._several.layout.display = "none" if one else None
         self.goal.disabled = self.state.busy or self._making

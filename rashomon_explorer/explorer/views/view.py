@@ -1,6 +1,6 @@
 """A view of the page, made of panels and figures, of which it makes and shows those in sight."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Protocol
 
@@ -44,15 +44,49 @@ class Slot:
         self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
         known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
-        titles = [(_called(known[name]), place) for place, name in enumerate(names)]
-        self.choice = ipywidgets.Dropdown(description="Figure shown here", options=titles, value=0)
+        self._titles = [(_called(known[name]), place) for place, name in enumerate(names)]
+        self.choice = ipywidgets.Dropdown(
+            description="Figure shown here", options=self._titles, value=0
+        )
         self.choice.add_class("rx-slot-choice")
-        self._seen = False
-        self.choice.observe(lambda _: self.show(seen=self._seen), "value")
+        self._seen = self._offering = False
+        self.choice.observe(lambda _: self._chosen(), "value")
         pickers = [self.choice] if len(self.names) > 1 else []
         self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self._here.values())])
         self.widget.add_class("rx-slot")
         self.show(seen=False)
+
+    def _chosen(self) -> None:
+        if not self._offering:
+            self.show(seen=self._seen)
+
+    def offer(self, families: Collection[str]) -> None:
+        """Let figures be chosen that have something to show of models of these families.
+
+        Figures of trees are turned to where they come to be offered, as figures without any trees
+        to show are turned from; a panel stays.
+        """
+        kinds = self._cards.kinds
+        before = [place for _, place in self.choice.options]
+        offered = [
+            one
+            for one in self._titles
+            if (kind := kinds.get(self.names[one[1]])) is None or kind.suits(families)
+        ]
+        places = [place for _, place in offered]
+        if places == before or not places:
+            return
+        new = [place for place in places if place not in before]
+        ours = [place for place in new if kinds[self.names[place]].of_trees]
+        chosen = self.choice.value if self.choice.value in places else places[0]
+        if ours and self.names[chosen] in kinds:
+            chosen = ours[0]
+        self._offering = True
+        self.choice.options, self.choice.value = offered, chosen
+        self._offering = False
+        if len(self.names) > 1:
+            self.choice.layout.display = None if len(offered) > 1 else "none"
+        self.show(seen=self._seen)
 
     def show(self, *, seen: bool) -> None:
         """Show the chosen part alone; tell the figures whether anyone sees them."""
@@ -125,10 +159,16 @@ class View:
         for slot in self.slots:
             slot.show(seen=seen)
 
+    def offer(self, families: Collection[str]) -> None:
+        """Let figures be chosen that have something to show of models of these families."""
+        for slot in self.slots:
+            slot.offer(families)
+
     def bring(self, name: str) -> bool:
         """Put a figure or panel into sight within its slot; False if it is not here."""
         for slot, names in zip(self.slots, self.names, strict=True):
             if name in names:
-                slot.choice.value = names.index(name)
+                if names.index(name) in dict(slot.choice.options).values():
+                    slot.choice.value = names.index(name)
                 return True
         return name in self.plan.strips
