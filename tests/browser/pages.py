@@ -29,6 +29,7 @@ FIGURES = {
 OF_TREES = {
     "tree_flips": "people",
     "tree_questions": "features",
+    "tree_use": "features",
     "tree_sizes": "set",
     "trees": "set",
     "rules": "set",

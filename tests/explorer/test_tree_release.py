@@ -78,6 +78,7 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     assert {name for name in held if name in words} >= {"trees.json", "trees.txt", "score.py"}
     assert json.loads(held["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
     assert {"figures/rules.html", "figures/one_record.json", "definitions.json"} <= set(held)
+    assert b"ambiguity" in held["report.html"] and b"income_index" in held["report.html"]
 
 
 def test_chosen_trees_leave_only_with_a_statement(page):

@@ -172,9 +172,10 @@ def _report(given: Contents) -> str:
 
 def release_page(given: Contents) -> str:
     """Write the release's edition of the report."""
-    models = given.linear
-    radius = models.plan.radius
-    whole = given.constants is not None and radius is not None and models.as_drawn
+    models, radius = given.models, None
+    if isinstance(models, ReleasedSet) and given.constants is not None and models.as_drawn:
+        radius = models.plan.radius
+    whole = radius is not None
     target = given.schema.target if given.schema is not None else None
     with tempfile.TemporaryDirectory() as folder, said_elsewhere():
         path = release_report(
@@ -192,7 +193,6 @@ _LINEAR_FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "models.json": _models_json,
     "models.npz": _models_npz,
     "score.py": _score,
-    "report.html": _report,
 }
 _FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "schema.toml": _schema,
@@ -200,5 +200,6 @@ _FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "aggregates.json": _aggregates,
     "definitions.json": _definitions,
     "ledger.json": _ledger,
+    "report.html": _report,
 }
 """Files of the bundle beside its figures; what is None is left out."""

@@ -9,7 +9,6 @@ _LINEAR = """
 models.json       the models as plain numbers; score.py predicts with them, by numpy alone
 models.npz        the same for Python: ReleasedSet.load("models.npz") of rashomon_explorer
 score.py          read it: thirty lines
-report.html       all of it to read, in one page that opens anywhere
 schema.toml       what is public of the table, and how a row becomes what the models take
 """.strip()
 _FILES = """
@@ -17,6 +16,7 @@ guarantee.json    what is proved that all of this tells about one record, and un
 aggregates.json   the numbers of the rows that were paid for, with their error bars
 definitions.json  every number's definition
 ledger.json       what of the table's privacy budget was spent
+report.html       all of it to read, in one page that opens anywhere
 figures/          the figures, each as a page of its own and as JSON
 """.strip()
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.basket import score_trees
 from rashomon_explorer.explorer.basket.contents import Contents
-from rashomon_explorer.plots import plot_rules, plot_trees
+from rashomon_explorer.plots import plot_rules, plot_tree_use, plot_trees
 from rashomon_explorer.rashomon_set import ReleasedTrees
 
 LISTED = """
@@ -33,7 +33,11 @@ def trees_of(given: Contents) -> ReleasedTrees:
 def tree_figures(given: Contents) -> dict[str, go.Figure]:
     """Make the figures of trees that may leave, by name."""
     models = trees_of(given)
-    return {"trees": plot_trees(models), "rules": plot_rules(models)}
+    return {
+        "trees": plot_trees(models),
+        "rules": plot_rules(models),
+        "questions": plot_tree_use(models),
+    }
 
 
 def dot_files(given: Contents) -> dict[str, str]:

@@ -31,7 +31,7 @@ from rashomon_explorer.explorer.cards.tree_answers import (
     TreeSizesCard,
     WitnessCard,
 )
-from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard
+from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard, TreeUseCard
 
 CARDS: tuple[type[FigureCard], ...] = (
     LossesCard,
@@ -62,6 +62,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     PenaltiesCard,
     TreesCard,
     RulesCard,
+    TreeUseCard,
     TreeSizesCard,
     TreeFlipsCard,
     TreeQuestionsCard,
@@ -102,6 +103,7 @@ __all__ = [
     "TreeFlipsCard",
     "TreeQuestionsCard",
     "TreeSizesCard",
+    "TreeUseCard",
     "TreesCard",
     "WidthOrNoiseCard",
     "WitnessCard",

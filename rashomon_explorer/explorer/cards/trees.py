@@ -8,7 +8,13 @@ import ipywidgets
 from rashomon_explorer.explorer.cards.base import FigureCard, Recipe, empty
 from rashomon_explorer.explorer.family import in_words
 from rashomon_explorer.explorer.marks import PAID, SAMPLED
-from rashomon_explorer.plots import plot_rules, plot_trees, rules_table
+from rashomon_explorer.plots import (
+    plot_rules,
+    plot_tree_use,
+    plot_trees,
+    rules_table,
+    tree_use_table,
+)
 from rashomon_explorer.plots.trees import MOST_TREES
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 
@@ -64,6 +70,33 @@ class TreesCard(_OfTrees):
             partial(plot_trees, models, draws),
             None,
             (line, f"plot_trees(explorer.rashomon_set{end}, {draws!r})"),
+            (PAID,) if released else (SAMPLED,),
+        )
+
+
+class TreeUseCard(_OfTrees):
+    """How many of the trees ask each question."""
+
+    name = "tree_use"
+    title = "What the trees ask"
+    short = "Asked by drawn trees"
+    label = "Share of the trees that ask each question, and of those that ask it first"
+    definition = (
+        "Share of the trees on screen that ask a question anywhere; dark, of those that ask it "
+        "first. Whiskers: 95 % intervals (Clopper and Pearson) for the law that they were drawn "
+        "from. Read off the trees alone: it may leave with them."
+    )
+
+    def of(self, models: Any, *, released: bool) -> Recipe:
+        """See `_OfTrees.of`."""
+        end = ".release()" if released else ""
+        return Recipe(
+            partial(plot_tree_use, models),
+            partial(tree_use_table, models),
+            (
+                "from rashomon_explorer.plots import plot_tree_use",
+                f"plot_tree_use(explorer.rashomon_set{end})",
+            ),
             (PAID,) if released else (SAMPLED,),
         )
 

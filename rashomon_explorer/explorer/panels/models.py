@@ -272,8 +272,7 @@ def _tree_lines(*, released: bool) -> tuple[str, ...]:
     if released:
         return ("explorer.rashomon_set.release().complexity()  # leaves",)
     return (
-        "from rashomon_explorer.plots.tables import losses_table",
-        "losses_table(explorer.rashomon_set).assign(leaves=explorer.rashomon_set.complexity())",
+        "explorer.rashomon_set.excess, explorer.rashomon_set.complexity()  # leaves",
         "explorer.state.favourites.starred, explorer.state.selection",
     )
 

@@ -33,6 +33,7 @@ class SelectionPanel:
         The panel.
     """
 
+    linear = True  # it lists coefficients
     title = "Picked models, coefficient by coefficient"
 
     def __init__(self, state: ExplorerState) -> None:

@@ -91,13 +91,10 @@ class GoalPanel:
 
     def refresh(self) -> None:
         """Write price and promise again."""
-        one = self.state.goal == "one"
         # One tree is a draw of one; the methods of one model are of linear models.
         linear = self.state.family == LINEAR
         self.goal.layout.display = None if linear else "none"
-        if one and not linear:
-            self.state.goal = "set"  # which refreshes again
-            return
+        one = linear and self.state.goal == "one"
         self._card.layout.display = None if one else "none"
         self._several.layout.display = "none" if one else None
         self.goal.disabled = self.state.busy or self._making

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.basket import Shop
-from rashomon_explorer.explorer.family import paid_delta, trees_in
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.guard import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.widgets import Download, Made
@@ -93,8 +93,6 @@ class TakePanel:
         why = self._why_not()
         for button in (self.bundle, self.saver, self.release_report):
             button.disabled = bool(why)
-        if trees_in(self.state.rashomon_set) is not None:  # the bundle holds all that may leave
-            self.release_report.disabled = True
         drawn = self.state.rashomon_set
         nothing = drawn is None or not drawn.n_draws or self.state.busy
         self.curator_report.disabled = nothing or self.state.view == "release"

@@ -62,7 +62,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Features",
         "What do the models rely on?",
         (
-            ("importance", "class_reliance", "exact_ranges", "tree_questions"),
+            ("importance", "class_reliance", "exact_ranges", "tree_questions", "tree_use"),
             ("profile", "importance_cloud", "importance_distribution"),
         ),
     ),

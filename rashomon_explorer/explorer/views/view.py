@@ -8,6 +8,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.gallery import Gallery
+from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.views.catalogue import ViewPlan
 
 
@@ -43,8 +44,8 @@ class Slot:
         self.names = tuple(names)
         self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
-        known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
-        self._titles = [(_called(known[name]), place) for place, name in enumerate(names)]
+        self._known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
+        self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
         self.choice = ipywidgets.Dropdown(
             description="Figure shown here", options=self._titles, value=0
         )
@@ -68,16 +69,12 @@ class Slot:
         """
         kinds = self._cards.kinds
         before = [place for _, place in self.choice.options]
-        offered = [
-            one
-            for one in self._titles
-            if (kind := kinds.get(self.names[one[1]])) is None or kind.suits(families)
-        ]
+        offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
         places = [place for _, place in offered]
         if places == before or not places:
             return
         new = [place for place in places if place not in before]
-        ours = [place for place in new if kinds[self.names[place]].of_trees]
+        ours = [one for one in new if getattr(kinds.get(self.names[one]), "of_trees", False)]
         chosen = self.choice.value if self.choice.value in places else places[0]
         if ours and self.names[chosen] in kinds:
             chosen = ours[0]
@@ -87,6 +84,12 @@ class Slot:
         if len(self.names) > 1:
             self.choice.layout.display = None if len(offered) > 1 else "none"
         self.show(seen=self._seen)
+
+    def _suits(self, name: str, families: Collection[str]) -> bool:
+        part = self._known[name]
+        if isinstance(part, type):
+            return part.suits(families)
+        return LINEAR in families or not getattr(part, "linear", False)
 
     def show(self, *, seen: bool) -> None:
         """Show the chosen part alone; tell the figures whether anyone sees them."""

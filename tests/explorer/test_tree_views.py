@@ -1,0 +1,95 @@
+"""With trees on screen every view shows something of trees, and nothing of coefficients."""
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Explorer, load_dataset
+from rashomon_explorer.explorer.definitions import of_figure
+from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
+    state = explorer.state
+    state.family, state.max_leaves, state.n_draws = "trees", 3, 8
+    explorer.draw()
+    return explorer
+
+
+def _offered(page):
+    slots = [slot for view in page.shell.views.values() for slot in view.slots]
+    return {slot.names[place] for slot in slots for _, place in slot.choice.options}
+
+
+def _chosen(page, view):
+    return [slot.names[slot.choice.value] for slot in page.shell.views[view].slots]
+
+
+LINEAR = {"coefficients", "importance", "ranges", "bounds", "pair", "selection panel"}
+TREES = {"trees", "rules", "witness", "tree_sizes", "tree_flips", "tree_questions", "tree_use"}
+
+
+def test_figures_are_offered_that_have_something_to_show(page):
+    assert _offered(page) >= TREES and not _offered(page) & LINEAR
+    assert _chosen(page, "set") == ["losses", "models panel", "tree_sizes"]
+    assert _chosen(page, "features") == ["tree_questions", "profile"]
+    assert _chosen(page, "people")[0] == "tree_flips"
+    page.state.family = "linear"  # the set on screen is of trees still
+    assert _offered(page) >= TREES | LINEAR
+    page.state.family = "trees"
+    assert not _offered(page) & LINEAR
+
+
+def test_a_linear_page_offers_no_trees(tmp_path):
+    explorer = Explorer(load_dataset("breast_cancer"), home=tmp_path)
+    assert _offered(explorer) >= LINEAR and not _offered(explorer) & TREES
+    assert _chosen(explorer, "features")[0] == "importance"
+
+
+def test_what_is_promised_of_a_tree_is_a_curve_that_reads_no_row(page):
+    plan = page.plan
+    table = tree_promise_table(plan)["at least"]
+    assert table[plan.psi] == plan.hit_rate_bound and table.is_monotonic_increasing
+    figure = plot_tree_promise(plan)
+    assert "≥ 89%" in figure.layout.title.text and figure.layout.meta["view"] == "plan"
+    card = page.cards["promise"]
+    card.redraw()
+    assert len(card.view.figure["data"]) == 2 and of_figure("promise") is not None
+
+
+def test_the_headline_says_what_is_exact_and_what_was_drawn(page):
+    told = page.people_headline.find()
+    share = (page.tree_answers.flips()["psi"] <= page.state.psi).mean()
+    assert f"<b>{share:.0%}</b> of all 50,000 people" in told
+    assert "two good models disagree" in told and "samplers" not in told
+
+
+def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
+    columns = [one["name"] for one in page.models_panel.table.columns]
+    assert "leaves" in columns
+    labels = page.rashomon_set.labels(page.rows.head(500))
+    simplest, nearest, apart = page.models_panel.pickers
+    simplest.click()
+    sizes = page.rashomon_set.complexity()
+    assert sizes[list(page.state.selection)].max() <= np.sort(sizes)[4]
+    apart.click()
+    first, second = page.state.selection
+    assert (labels[first] != labels[second]).mean() > 0
+    nearest.click()
+    assert len(page.state.selection) == 5
+    page.state.view = "release"
+    assert nearest.disabled and apart.disabled and not simplest.disabled
+    assert "complexity" in page.models_panel.lines()[0]
+    page.state.view = "curator"
+    page.models_panel.aside.click()
+    assert page.state.page == "set" and _chosen(page, "set")[1] == "trees"
+
+
+def test_one_model_is_of_linear_models_alone(page):
+    page.state.goal = "one"
+    panel = page.goal_panel
+    assert panel.goal.layout.display == "none" and page.draw_panel.widget.layout.display is None
+    page.state.family = "linear"
+    assert panel.goal.layout.display is None and page.draw_panel.widget.layout.display == "none"
+    page.state.family, page.state.goal = "trees", "set"
