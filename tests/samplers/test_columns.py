@@ -78,6 +78,18 @@ def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon: float, delta: float
     assert compose([paid.guarantee, approximate(paid.left, delta)]).epsilon(delta) == np.inf
 
 
+@pytest.mark.parametrize("delta", [1e-6, 1e-4])
+def test_beside_what_takes_all_of_delta_columns_are_pure(delta: float) -> None:
+    """They leave δ whole, and their price adds to that of draws that spend all of it."""
+    paid = ColumnsPlan(50, 4, 1.0, 1.0, delta, pure=True)
+    alone = ColumnsPlan(50, 4, 1.0, 1.0, 0.0)
+    assert (paid.noise, paid.guarantee) == (alone.noise, alone.guarantee)
+    assert paid.guarantee.pure_epsilon == pytest.approx(paid.sensitivity / paid.noise)
+    assert paid.left_delta == delta
+    whole = compose([paid.guarantee, approximate(paid.left, delta)])
+    assert 1 - 1e-6 < whole.epsilon(delta) <= 1.0
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_noise_has_the_law_that_is_planned(epsilon: float, delta: float) -> None:
     d = 400
