@@ -107,7 +107,7 @@ class ChosenData:
         state = self.state
         encoder, rows = encoded(data)
         own = ledger_path(self.home, data.name)
-        others = charged_elsewhere(own, data.X, rows, scaled(data))
+        others = charged_elsewhere(own, lambda: data.X, lambda: rows, lambda: scaled(data))
         try:
             account = self._account_for(own, others)
         except LedgerError:

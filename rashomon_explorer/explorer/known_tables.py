@@ -1,6 +1,7 @@
 """What the dashboard's folder knows of tables and ledgers; the page also works without it."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,16 @@ def was_noted(ledger: Path) -> bool:
         return False
 
 
-def charged_elsewhere(ledger: Path, *tables: Any) -> tuple[str, ...]:
+def charged_elsewhere(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
     """File names of other ledgers in the folder that any of the tables was charged to.
 
     For the person at the page, who has the rows: nothing is charged, and nothing is released.
     """
     try:
         registry = TableRegistry(ledger.parent)
-        names = {name for rows in tables for name in registry.ledgers_of(rows)}
+        if not registry.path.exists():  # no table is made that there is nothing to compare with
+            return ()
+        names = {name for made in tables for name in registry.ledgers_of(made())}
     except _UNKEPT as error:
         warn_unkept(ledger.parent, error)
         return ()

@@ -90,7 +90,7 @@ class Session(SetsShownAgain):
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
             if data is not None:
-                others = charged_elsewhere(self._ledger_path, data.X, self._encoded)
+                others = charged_elsewhere(self._ledger_path, lambda: data.X, lambda: self._encoded)
                 state.same_rows = same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()

@@ -19,7 +19,7 @@ _CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must 
 _GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
 _LARGEST_EXPONENT = 700.0
 _SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
-_GUESSES, _NEAR = 8, 1e-12  # steps towards a price's ratio, and how near they are said to come
+_GUESSES, _NEAR = 8, 1e-13  # steps towards a price's ratio, and the last one's share of it
 THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
 """Source of the price of what :func:`plan_perturbed_objective` plans."""
 
@@ -221,16 +221,16 @@ def _by_length(ratio: float, kept: float) -> float:
 def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: int) -> float:
     """Largest u with :func:`perturbed_delta` at most δ."""
     most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
-    least = min(1e-9 * most, 1e-9)
 
     def spent(ratio: float) -> float:
         return perturbed_delta(ratio, kept, jump, tails, outputs)
 
-    ends = least, most
-    if outputs == 1:
-        ends = _around(_guess(spent, kept, delta), spent, delta, *ends)
     return _SAFE * bisect(
-        lambda ratio: spent(ratio) <= delta, *ends, halvings=100 if outputs == 1 else 45
+        lambda ratio: spent(ratio) <= delta,
+        min(1e-9 * most, 1e-9),
+        most,
+        halvings=100 if outputs == 1 else 45,
+        about=_guess(spent, kept, delta) if outputs == 1 else None,
     )
 
 
@@ -251,13 +251,3 @@ def _guess(spent: Callable[[float], float], kept: float, delta: float) -> float:
         if abs(step) <= _NEAR * ahead:
             break
     return ratio
-
-
-def _around(
-    guess: float, spent: Callable[[float], float], delta: float, least: float, most: float
-) -> tuple[float, float]:
-    """Return ends near a guess if a price turns between them, or else those that were given."""
-    low, high = (1 - _NEAR) * guess, (1 + _NEAR) * guess
-    if least < low and high < most and spent(low) <= delta < spent(high):
-        return low, high
-    return least, most

@@ -19,7 +19,7 @@ from rashomon_explorer.privacy.composition import (
 )
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import bounded_range
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.privacy.zcdp import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_count, check_delta, check_positive
 
@@ -70,7 +70,11 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     check_delta(delta)
     if not ledger:
         return affordable_repeated_eta(epsilon, delta, int(n_draws))
+    return _affordable_adaptively(epsilon, delta, int(n_draws))
 
+
+@lru_cache(maxsize=4096)  # of the same few prices, for every ball that a rule compares
+def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
     def total(eta: float) -> float:
         one = bounded_range(eta)
         return min(n_draws * one.pure_epsilon, zcdp_epsilon(n_draws * one.rho, delta))
@@ -81,7 +85,9 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     high = 2 * epsilon
     while total(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
         high *= 2
-    return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80)
+    # Where the sum is dearer: a draw's ρ is η²/8.
+    about = math.sqrt(8 * zcdp_rho(epsilon, delta) / n_draws) if delta > 0 else None
+    return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80, about=about)
 
 
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:

@@ -1,6 +1,7 @@
 """What is promised against its price, a curve for each number of draws; no row is read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -273,16 +274,18 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
     """Plan again for each price; nothing where the way of drawing is not the planner's."""
     law = PublicLaw.of(planned)
-    way = MECHANISMS.get(traits_of(planned.sampler).mechanism) if planned.sampler else None
-    if law is None or way is None:
+    way = traits_of(planned.sampler).mechanism if planned.sampler else ""
+    if law is None or way not in MECHANISMS:
         return []
     asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
-    promises = []
+    one = Request(**{**vars(law), **asked, "epsilon": LEAST_PRICE, "n_draws": count})
+    return _promises(way, one, tuple(prices))
+
+
+@lru_cache(maxsize=256)  # the same whichever of these prices is the plan's own
+def _promises(way: str, one: Request, prices: tuple[float, ...]) -> list[float]:
     with said_elsewhere():
-        for epsilon in prices:
-            request = Request(**{**vars(law), **asked, "epsilon": epsilon, "n_draws": count})
-            promises.append(_promise(way.plan(request)))
-    return promises
+        return [_promise(MECHANISMS[way].plan(replace(one, epsilon=cost))) for cost in prices]
 
 
 def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:

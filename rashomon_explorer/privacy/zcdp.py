@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from rashomon_explorer.search import bisect
 from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite, check_positive
@@ -78,4 +79,10 @@ def _rho(epsilon: float, delta: float) -> float:
     high = 1.0
     while zcdp_epsilon(high, delta) <= epsilon:
         high *= 2
-    return bisect(lambda rho: zcdp_epsilon(rho, delta) <= epsilon, 0.0, high, halvings=100)
+
+    def over(rho: float) -> float:
+        return zcdp_epsilon(rho, delta) - epsilon
+
+    # A guess, which need not be good: prices next to 0 are those of a whole range.
+    guess = brentq(over, 0.0, high, xtol=1e-300, maxiter=30, disp=False)
+    return bisect(lambda rho: over(rho) <= 0, 0.0, high, halvings=100, about=guess)
