@@ -2,9 +2,11 @@
 
 import os
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
@@ -211,6 +213,19 @@ def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     assert "GTU Theorem 2.4" in _measured(page)
     page.button("Curator").click()
     page.wait(lambda: page.traces("losses").get("draw") == 35, "the losses again")
+
+
+def test_a_saved_bundle_holds_its_figures_as_pictures(page: Page, tmp_path: Path) -> None:
+    to = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", to)
+    page.button("Save").click()
+    page.wait(lambda: list(tmp_path.glob("*-release.zip")), "the bundle")
+    with zipfile.ZipFile(tmp_path / "lending-release.zip") as held:
+        for figure in ("coefficients", "promise", "one_record"):
+            assert len(held.read(f"figures/{figure}.png")) > 10_000
+            picture = held.read(f"figures/{figure}.svg").decode()
+            drawn = ElementTree.fromstring(picture)
+            assert drawn.tag.endswith("svg") and "<path" in picture
 
 
 def test_every_figure_has_its_table_and_its_python(page: Page) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.widgets import PlotlyView
-from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
+from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
 
 EVERYTHING_IS_SENT = True
 

@@ -6,6 +6,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,6 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer.basket import score
 from rashomon_explorer.explorer.basket.contents import Contents
 from rashomon_explorer.explorer.basket.readme import readme
@@ -32,14 +34,28 @@ from rashomon_explorer.report import release_report
 
 File = str | bytes
 _SCRIPT = "figures/plotly.min.js"
+_PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg"}
+"""How files of pictures begin."""
+
+_LEAVES = ("release", "plan")
+"""What figures of paid and of public numbers say of themselves."""
+
 _WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
 
 
-def bundle(given: Contents) -> bytes:
-    """Write the zip file."""
+def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+    """Write the zip file.
+
+    Parameters
+    ----------
+    given : Contents
+        What may leave.
+    pictures : dict of str to bytes, optional
+        Pictures of its `figures`, by name with ``.png`` or ``.svg``; others are left out.
+    """
     into = io.BytesIO()
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, said_elsewhere():
-        for name, content in _files(given):
+        for name, content in _files(given, pictures):
             info = zipfile.ZipInfo(name, _WHEN)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
@@ -47,8 +63,10 @@ def bundle(given: Contents) -> bytes:
     return into.getvalue()
 
 
-def _files(given: Contents) -> Iterator[tuple[str, File]]:
-    yield "README.txt", readme(given)
+def _files(given: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
+    made = figures(given)
+    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, made)}
+    yield "README.txt", readme(given, pictures=bool(drawn))
     own = TREE_FILES if given.of_trees else _LINEAR_FILES
     for name, make in {**own, **_FILES}.items():
         content = make(given)
@@ -57,17 +75,34 @@ def _files(given: Contents) -> Iterator[tuple[str, File]]:
     if given.of_trees:
         yield from dot_files(given).items()
     yield _SCRIPT, get_plotlyjs()
-    for name, figure in figures(given).items():
+    for name, figure in made.items():
         yield f"figures/{name}.html", _page(figure)
         yield f"figures/{name}.json", figure.to_json()
+    for name, content in sorted(drawn.items()):
+        yield f"figures/{name}", content
+
+
+def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
+    """Whether it is a picture, of a figure that is in the bundle."""
+    figure, _, kind = name.rpartition(".")
+    return figure in made and kind in _PICTURES and content.startswith(_PICTURES[kind])
 
 
 def figures(given: Contents) -> dict[str, go.Figure]:
-    """Make the figures that may leave, by name."""
+    """Make the figures that may leave, by name.
+
+    Raises
+    ------
+    CuratorOnlyError
+        If one of them says of itself that it is not made of public and paid numbers alone.
+    """
     made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
     made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
     for place, one in enumerate(given.purchases, 1):
         made[f"aggregates_{place}"] = plot_released(one.released)
+    for name, figure in made.items():
+        if (figure.layout.meta or {}).get("view") not in _LEAVES:
+            raise CuratorOnlyError(f"the figure {name} reads private rows: it may not leave")
     return made
 
 
@@ -79,11 +114,15 @@ def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
 
 
 def _page(figure: go.Figure) -> str:
-    shown = go.Figure(figure).update_layout(
+    written: str = in_light(figure).to_html(include_plotlyjs="directory", full_html=True)
+    return written
+
+
+def in_light(figure: go.Figure) -> go.Figure:
+    """Return a figure as it is printed, whatever the page's colours."""
+    return go.Figure(figure).update_layout(
         template=templates()["light"], paper_bgcolor="white", plot_bgcolor="white"
     )
-    written: str = shown.to_html(include_plotlyjs="directory", full_html=True)
-    return written
 
 
 def _json(values: Any) -> str:

@@ -17,13 +17,15 @@ aggregates.json   the numbers of the rows that were paid for, with their error b
 definitions.json  every number's definition
 ledger.json       what of the table's privacy budget was spent
 report.html       all of it to read, in one page that opens anywhere
-figures/          the figures, each as a page of its own and as JSON
+figures/          the figures, each as a page of its own and as JSON{pictures}
 """.strip()
+_PICTURES = ", and as a picture: PNG for a slide, SVG for a paper"
 
 
-def readme(given: Contents) -> str:
-    """Write it."""
+def readme(given: Contents, *, pictures: bool = False) -> str:
+    """Write it; with ``pictures`` figures are there as PNG and SVG too."""
     models, listed = given.models, LISTED if given.of_trees else _LINEAR
+    files = _FILES.format(pictures=_PICTURES if pictures else "")
     kind = "Sparse trees" if given.of_trees else "Models"
     parts = [
         f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
@@ -34,7 +36,7 @@ def readme(given: Contents) -> str:
         "What you may do: anything. Whatever is computed from these files and from public rows "
         "costs nothing more. What may not leave with them are numbers computed from the private "
         "rows that are not in here, such as which of the models lie inside the set.",
-        "In here (what was not bought is left out):\n\n" + f"{listed}\n{_FILES}",
+        "In here (what was not bought is left out):\n\n" + f"{listed}\n{files}",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -1,7 +1,7 @@
 """What may leave, to take along: the bundle, the report in both editions, the receipt."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -15,7 +15,7 @@ from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.guard import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.widgets import Download, Made
+from rashomon_explorer.explorer.widgets import Download, Made, ToPicture
 from rashomon_explorer.explorer.widgets.download import Making
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural, price, what_is_left
@@ -129,11 +129,16 @@ class TakePanel:
     def _bundle(self) -> Making:
         given = self.shop.contents(self.draws())
 
-        def make() -> Made:
+        def make() -> ToPicture:
             # Here and not at the top: a page that saves nothing need not know how.
-            from rashomon_explorer.explorer.basket.bundle import bundle
+            from rashomon_explorer.explorer.basket.bundle import bundle, figures, in_light
 
-            return Made(f"{given.table}-release.zip", bundle(given), _ZIP)
+            def finish(pictures: Mapping[str, bytes]) -> Made:
+                return Made(f"{given.table}-release.zip", bundle(given, pictures), _ZIP)
+
+            with said_elsewhere():
+                shown = {name: in_light(figure) for name, figure in figures(given).items()}
+            return ToPicture(shown, finish)
 
         return make
 

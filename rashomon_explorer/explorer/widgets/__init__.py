@@ -2,7 +2,7 @@
 
 from rashomon_explorer.explorer.widgets.choice_table import ChoiceTable
 from rashomon_explorer.explorer.widgets.dial import Dial
-from rashomon_explorer.explorer.widgets.download import Download, Made
+from rashomon_explorer.explorer.widgets.download import Download, Made, ToPicture
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
 from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
@@ -31,5 +31,6 @@ __all__ = [
     "TableForm",
     "Tabs",
     "ThemeSwitch",
+    "ToPicture",
     "table_column",
 ]

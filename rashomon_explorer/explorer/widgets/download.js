@@ -13,8 +13,22 @@ function render({ model, el }) {
     button.disabled = model.get("disabled") || model.get("making");
   }
 
+  // One page draws where several show the button: it is the one that was pressed.
+  let pressed = false;
+  async function draw(figures) {
+    if (!pressed) return;
+    const hand = (name, bytes) => model.send({ type: "picture", name }, undefined, [bytes]);
+    try {
+      await picturesOf(figures, model, hand);
+    } finally {
+      model.send({ type: "picture", name: "" }); // the file is made with those that there are
+    }
+  }
+
   function save(message, buffers) {
-    if (message.type !== "file") return;
+    if (message.type === "draw") draw(message.figures);
+    if (message.type !== "file" || !pressed) return;
+    pressed = false;
     const address = URL.createObjectURL(new Blob([buffers[0]], { type: message.mime }));
     const link = document.createElement("a");
     link.href = address;
@@ -24,7 +38,10 @@ function render({ model, el }) {
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
-  button.addEventListener("click", () => model.send({ type: "asked" }));
+  button.addEventListener("click", () => {
+    pressed = true;
+    model.send({ type: "asked" });
+  });
   model.on("change", show);
   model.on("msg:custom", save);
   show();

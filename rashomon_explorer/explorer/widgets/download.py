@@ -1,12 +1,23 @@
 """A file that is made when somebody asks for it, and kept nowhere on the page."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anywidget
+import ipywidgets
+import plotly
+import plotly.graph_objects as go
 import traitlets
+
+from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
+
+_HERE = Path(__file__).parent
+_PARTS = ("plotly_library.js", "pictures.js", "download.js")
+_BEGUN, _BETWEEN = 20.0, 60.0
+"""Seconds until a browser's first picture, and between two, before a file goes without them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,24 @@ class Made:
     mime: str = "application/octet-stream"
 
 
-Making = Callable[[], Made]
+@dataclass(frozen=True)
+class ToPicture:
+    """A file that wants pictures of figures first, which a browser draws.
+
+    Attributes
+    ----------
+    figures : dict of str to plotly.graph_objects.Figure
+        By name.
+    finish : callable
+        Makes the file with the pictures, by names such as ``losses.png`` and ``losses.svg``; with
+        none where no browser draws them.
+    """
+
+    figures: Mapping[str, go.Figure]
+    finish: Callable[[Mapping[str, bytes]], Made]
+
+
+Making = Callable[[], Made | ToPicture]
 
 
 class Download(anywidget.AnyWidget):
@@ -60,12 +88,14 @@ class Download(anywidget.AnyWidget):
     'note.txt'
     """
 
-    _esm = (Path(__file__).parent / "download.js").read_text(encoding="utf-8")
+    _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     label = traitlets.Unicode("Save").tag(sync=True)
     hint = traitlets.Unicode("").tag(sync=True)
     primary = traitlets.Bool(False).tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
     making = traitlets.Bool(False).tag(sync=True)
+    plotly_version = traitlets.Unicode(plotly.__version__).tag(sync=True)
+    bundle = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
 
     def __init__(
         self,
@@ -76,17 +106,20 @@ class Download(anywidget.AnyWidget):
         *,
         primary: bool = False,
     ) -> None:
-        super().__init__(label=label, hint=hint, primary=primary)
+        super().__init__(label=label, hint=hint, primary=primary, bundle=shared_bundle())
         self._prepare = prepare
         self._failed = failed
         self._task: asyncio.Task[None] | None = None
+        self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self.on_msg(self._receive)
 
     def fetch(self) -> Made:
-        """Make the file here and now."""
-        return self._prepare()()
+        """Make the file here and now, without a browser and its pictures."""
+        return _finished(self._prepare()(), {})
 
-    def _receive(self, _widget: object, content: dict[str, str], _buffers: object) -> None:
+    def _receive(self, _widget: object, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        if content.get("type") == "picture":
+            self._pictures.put_nowait((str(content.get("name")), b"".join(map(bytes, buffers))))
         if content.get("type") != "asked" or self.making:
             return
         try:
@@ -97,19 +130,41 @@ class Download(anywidget.AnyWidget):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # a script has no loop
-            self._hand_over(make())
+            self._hand_over(_finished(make(), {}))
             return
         self.making = True
         self._task = loop.create_task(self._make(make))
 
     async def _make(self, make: Making) -> None:
         try:
-            self._hand_over(await asyncio.to_thread(make))
+            made = await asyncio.to_thread(make)
+            if isinstance(made, ToPicture):
+                made = await asyncio.to_thread(made.finish, await self._drawn(made.figures))
+            self._hand_over(made)
         except Exception as error:
             self._failed(error)
         finally:
             self.making = False
 
+    async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
+        """Let the browser draw figures; what it cannot draw is left out."""
+        self._pictures = asyncio.Queue()
+        self.send({"type": "draw", "figures": {n: f.to_dict() for n, f in figures.items()}})
+        pictures: dict[str, bytes] = {}
+        patience = _BEGUN
+        try:
+            while True:
+                name, content = await asyncio.wait_for(self._pictures.get(), patience)
+                if not name:  # that was the last
+                    return pictures
+                pictures[name], patience = content, _BETWEEN
+        except TimeoutError:
+            return pictures
+
     def _hand_over(self, made: Made) -> None:
         message = {"type": "file", "name": made.name, "mime": made.mime}
         self.send(message, buffers=[made.content])
+
+
+def _finished(made: Made | ToPicture, pictures: Mapping[str, bytes]) -> Made:
+    return made.finish(pictures) if isinstance(made, ToPicture) else made

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,48 +11,13 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
-from rashomon_explorer.assets import plotly_module
+from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
 from rashomon_explorer.plots.theme import templates
 
 _HERE = Path(__file__).parent
 _PARTS = ("plotly_library.js", "plot_handle.js", "plotly_view.js")
 _BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
-
-
-class PlotlyBundle(anywidget.AnyWidget):
-    """Carries plotly.js to a browser that asks for it, once, whatever the number of figures.
-
-    The dashboard's server has it as a file, and its page does not ask.
-    """
-
-    _esm = "export default { render() {} }"
-    code = traitlets.Bytes().tag(sync=True)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.on_msg(lambda *_: self._bring())
-
-    def _bring(self) -> None:
-        self.code = plotly_module()
-
-
-@cache
-def _bundle_for(_connection: object) -> PlotlyBundle:
-    return PlotlyBundle()
-
-
-def shared_bundle() -> PlotlyBundle:
-    """Return the kernel's one bundle widget, made anew if it was closed.
-
-    >>> shared_bundle() is shared_bundle()
-    True
-    """
-    bundle = _bundle_for(None)
-    if bundle.comm is None:
-        _bundle_for.cache_clear()
-        bundle = _bundle_for(None)
-    return bundle
 
 
 class PlotlyView(anywidget.AnyWidget):
