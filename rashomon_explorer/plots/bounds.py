@@ -94,7 +94,9 @@ def plot_promise(planned: Plan) -> go.Figure:
     )
     _add_laws(figure, planned, promise, end)
     _finish(figure, planned, promise, end)
-    return figure.update_layout(meta={"view": "plan"})
+    # Where other figures have their band: below the axis it would take half of a low card.
+    legend = {"y": 1.0, "yanchor": "bottom"}
+    return figure.update_layout(meta={"view": "plan"}, legend=legend, margin={"b": 52})
 
 
 def promised_law(planned: Plan) -> ExcessLaw:

@@ -50,6 +50,7 @@ def test_without_strong_convexity_stability_says_what_it_needs():
 
 def test_the_promise_is_drawn_without_rows(models):
     figure = plot_promise(PLANNED)
+    assert figure.layout.legend.y == 1.0  # not below the axis, where a low card has no room
     assert figure.layout.meta["view"] == "plan"
     assert {trace.name for trace in figure.data} == {
         *("promised, at least", "a quadratic loss", "promised")
