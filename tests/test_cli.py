@@ -113,6 +113,23 @@ def test_another_name_for_this_machine_is_refused(dashboard: Any) -> None:
     assert _get(dashboard, {"Host": f"localhost:{dashboard.port}"}, "/login")[0] == 200
 
 
+@pytest.mark.parametrize("host", ["elsewhere.example", "elsewhere.example:80", "[::1", ""])
+@pytest.mark.parametrize("path", ["/login", "/login?next=%2F", "/logout"])
+def test_another_name_is_refused_in_words_and_without_a_traceback(
+    dashboard: Any, host: str, path: str
+) -> None:
+    status, _, page = _get(dashboard, {"Host": host}, path)
+    assert status == 403
+    assert "Nothing is shown under this name" in page and "elsewhere" not in page
+    assert "Traceback" not in dashboard.log()
+
+
+def test_who_leaves_is_asked_for_the_token_again(dashboard: Any) -> None:
+    status, headers, page = _get(dashboard, path="/logout")
+    assert status == 200 and "asks for it again" in page
+    assert "rashomon-explorer-" in headers["Set-Cookie"] and "expires" in headers["Set-Cookie"]
+
+
 def test_it_listens_on_this_machine_only(dashboard: Any, visit: Any) -> None:
     listening = [
         connection.laddr.ip
@@ -357,12 +374,15 @@ def _taken(port: int) -> Iterator[None]:
 
 
 def _get(
-    running: Any, headers: Mapping[str, str] | None = None, path: str | None = None
+    running: Any,
+    headers: Mapping[str, str] | None = None,
+    path: str | None = None,
+    method: str = "GET",
 ) -> tuple[int, Any, str]:
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)
     try:
         known = {"Authorization": f"token {running.token}"} if path is None else {}
-        connection.request("GET", path or "/", headers={**known, **(headers or {})})
+        connection.request(method, path or "/", headers={**known, **(headers or {})})
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
     finally:

@@ -5,8 +5,10 @@ from secrets import token_hex
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 
+from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.auth.login import LoginFormHandler
+from jupyter_server.base.handlers import JupyterHandler
 from tornado.web import RequestHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
@@ -32,10 +34,30 @@ _ASK = (
     'autocomplete="off" autofocus></label> <button>Open</button></form>'
 )
 
+_ELSEWHERE = (
+    "<p>Nothing is shown under this name. Open the address as it was printed where the dashboard "
+    "was started; whoever started it can let it answer under other names with "
+    "<code>--any-host</code>.</p>"
+)
+_REFUSED = "<p>{reason}. Open the address as it was printed where the dashboard was started.</p>"
+
+_LEFT = "<p>This browser has forgotten the token: the page asks for it again.</p>"
+
 _WRONG = '<p role="alert">That is not its token.</p>'
 
 
-class AskForToken(LoginFormHandler):
+class InWords(JupyterHandler):
+    """Refuses in words: the templates of Jupyter's own pages of errors are not served here."""
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        """Say what was refused, and what to do."""
+        reason = escape(f"{status_code} {self._reason}")
+        body = _REFUSED.format(reason=reason) if self.check_host() else _ELSEWHERE
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(_PAGE.format(title="Rashomon Explorer", body=body))
+
+
+class AskForToken(InWords, LoginFormHandler):
     """What a visitor without the token sees."""
 
     def _render(self, message: dict[str, str] | None = None) -> None:
@@ -43,6 +65,16 @@ class AskForToken(LoginFormHandler):
         action = f"{self.base_url}login?next={quote(following, safe='')}"
         body = _ASK.format(action=escape(action), problem=_WRONG if message else "")
         self.write(_PAGE.format(title="Rashomon Explorer", body=body))
+
+
+class Leave(InWords):
+    """Forgets a visitor, who needs the token again."""
+
+    @allow_unauthenticated
+    def get(self) -> None:
+        """Take the cookie back."""
+        self.identity_provider.clear_login_cookie(self)
+        self.write(_PAGE.format(title="Rashomon Explorer", body=_LEFT))
 
 
 class Visitors(PasswordIdentityProvider):
@@ -56,6 +88,7 @@ class Visitors(PasswordIdentityProvider):
         traits["cookie_name"] = f"rashomon-explorer-{token_hex(8)}"
         super().__init__(**traits, cookie_options={"samesite": "Lax"})
         self.login_handler_class = AskForToken
+        self.logout_handler_class = Leave
 
     def get_token(self, handler: RequestHandler) -> str | None:
         """Look at the header first: with a proxy's, a token in the address is the proxy's own."""
