@@ -91,7 +91,9 @@ function render({ model, el }) {
     line.className = `rx-role-${row.role}`;
     const head = document.createElement("th");
     head.scope = "row";
-    head.textContent = row.name;
+    // A long name wraps behind its underscores, not in the middle of a word.
+    const words = row.name.split(/(?<=[_.])/);
+    head.append(...words.flatMap((word, k) => (k ? [document.createElement("wbr"), word] : [word])));
     if (row.problem) {
       const problem = document.createElement("div");
       problem.className = "rx-problem";
