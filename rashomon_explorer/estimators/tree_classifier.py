@@ -1,6 +1,5 @@
 """Private draws of sparse decision trees from their whole Rashomon set."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +28,6 @@ from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.rashomon_set import PredictorSet
-from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.trees import CountedTrees
@@ -189,6 +186,56 @@ default=None
             setattr(self, name, value)
         return self
 
+    def counted(self, X: ArrayLike, y: ArrayLike) -> CountedTrees:
+        """Count the whole set that draws are of.  Curator: computed from private rows, not private.
+
+        Nothing is charged, and nothing of it may leave the building. Its trees ask what those of
+        ``fit`` do: ``counted(X, y).draw(2000, psi)`` are uniform on the set, and a reference for
+        ``measures.width_or_noise``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        CountedTrees
+            With the settings, questions and costs of this classifier.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be used, or counting might take more than 4 GiB.
+
+        Examples
+        --------
+        >>> X, y = [[18, 1], [34, 1], [52, 0], [67, 0]] * 25, ["no", "yes", "yes", "no"] * 25
+        >>> clf = RashomonTreeClassifier(thresholds={0: [30, 60], 1: 0.5}, max_leaves=3)
+        >>> counted = clf.counted(X, y)
+        >>> counted.feature_names, counted.size(psi=0.02)
+        (('x0 > 30', 'x0 > 60', 'x1 > 0.5'), 2)
+        """
+        table = self._table(X, y)
+        questions = self._questions(table.feature_names)
+        classes = self._labels(table)
+        costs = self._cost_matrix(classes)
+        trees = self._class_of(len(questions), len(classes))
+        trees.check_memory(table.shape[0])
+        rows, labels = table.values
+        check_classification_targets(labels)
+        class_codes(labels, classes)
+        return CountedTrees(
+            questions.answers(rows),
+            labels,
+            questions=questions,
+            max_leaves=self.max_leaves,
+            max_depth=self.max_depth,
+            leaf_penalty=self.leaf_penalty,
+            costs=costs,
+            classes=np.asarray(classes).tolist(),
+        )
+
     @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class that most of the drawn trees say; of several the first.
@@ -292,12 +339,13 @@ default=None
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
             costs=costs,
+            questions=questions,
             classes=range(len(public["classes_"])),
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
-            models = _as_set(counted, draws, questions, planned, kept, public["classes_"])
+            models = _as_set(counted, draws, planned, kept, public["classes_"])
             return {**public, "rashomon_set_": models, "guarantee_": kept, "plan_": planned}
 
         reporter = DrawReporter(self, context, attributes)
@@ -325,21 +373,13 @@ default=None
 def _as_set(
     counted: CountedTrees,
     draws: DrawnTrees,
-    questions: Questions,
     planned: TreePlan,
     guarantee: Guarantee,
     classes: NDArray[Any],
 ) -> PredictorSet:
     """Gather the draws as trees on the table's own columns, with the best one beside them."""
-
-    def on_columns(trees: Iterable[Node]) -> DecisionTrees:
-        asked = tuple(map(questions.about_columns, trees))
-        return DecisionTrees(asked, len(classes), questions.names)
-
     return replace(
         counted.as_set(draws.trees, draws.losses, planned.psi, independent=True),
-        models=on_columns(draws.trees),
-        reference=on_columns([counted.best()]),
         guarantee=guarantee,
         classes=tuple(np.asarray(classes).tolist()),
         planned=planned,

@@ -34,6 +34,7 @@ from rashomon_explorer.measures.importance import (
     reliance_within,
     rid,
     shap_importance,
+    tree_shap,
 )
 from rashomon_explorer.measures.multiplicity import (
     ambiguity,
@@ -112,6 +113,7 @@ __all__ = [
     "rid",
     "score_gaps",
     "shap_importance",
+    "tree_shap",
     "viable_prediction_range",
     "who_bears",
     "width_or_noise",

@@ -80,9 +80,9 @@ def need_linear(models: object) -> None:
     """Refuse models that have no coefficients."""
     if not isinstance(models, RashomonSet | ReleasedSet):
         raise TypeError(
-            "this importance needs linear models, a RashomonSet or a ReleasedSet, got "
-            f"{type(models).__name__}: for other models use switching_loss or divided_loss with "
-            "each one's predict function"
+            "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
+            f"trees, got {type(models).__name__}: for other models use switching_loss or "
+            "divided_loss with each one's predict function"
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import importance_cloud, importance_spread
 from rashomon_explorer.measures.features import Features
+from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.plots._checks import need_curator
 from rashomon_explorer.plots.bands import models_band
 from rashomon_explorer.plots.counted import counted, nobody_inside
@@ -37,19 +39,32 @@ def importances(
     they are subsampled, always the same ones. By default the columns of one category are one
     feature.
     """
-    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    trees = trees_of(models)
+    X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
+    y = np.asarray(y)
     if len(X) > max_rows:
         rows = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
         X, y = X[rows], y[rows]
-    with_best = replace(
+    found = importance_cloud(
+        _with_best(models), X, y, measure="permutation", features=features, random_state=0
+    )
+    return found, len(X)
+
+
+def _with_best(models: Any) -> Any:
+    """Put the best model after the others."""
+    if (trees := trees_of(models)) is not None:
+        return replace(
+            models,
+            models=replace(trees, trees=(*trees.trees, *models.reference.trees)),
+            losses=np.append(models.losses, models.least),
+            names=(*models.names, "best"),
+        )
+    return replace(
         models,
         coef=np.vstack([models.coef, models.best]),
         losses=np.append(models.losses, models.minimum.value),
     )
-    found = importance_cloud(
-        with_best, X, y, measure="permutation", features=features, random_state=0
-    )
-    return found, len(X)
 
 
 def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
@@ -76,7 +91,7 @@ def plot_importance(
 
     Parameters
     ----------
-    models : RashomonSet
+    models : RashomonSet, or PredictorSet of decision trees
         The draws (curator only), of which those inside the set count.
     X : array-like of shape (n_rows, n_features)
         Private rows, scaled as the draws were fitted.

@@ -3,7 +3,7 @@
 LINEAR_ONLY = {
     # Reached when the property of this name refuses.
     "coef": "only linear models of one shape, not in pipelines, have common coefficients",
-    "plan": "only models that were drawn privately here have a plan",
+    "plan": "only models that were drawn here privately have a plan",
     "beta": "only models that were drawn here have an inverse temperature",
     "minimum": "only a linear set has a certified minimum",
     "best": "only a linear set has a certified best model (see best_scores)",

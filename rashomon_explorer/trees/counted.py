@@ -1,8 +1,9 @@
 """The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.fitted import class_codes
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.rashomon_set.predictor import PredictorSet
+from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.trees.best import best_tree
 from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix
@@ -23,6 +26,7 @@ from rashomon_explorer.trees.counting import Counts, Histogram, count
 from rashomon_explorer.trees.lattice import Level, lattice
 from rashomon_explorer.trees.law import limits, losses_of, uniform
 from rashomon_explorer.trees.least import Least, least_errors
+from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
 from rashomon_explorer.trees.walk import draw_cells
@@ -61,6 +65,9 @@ class CountedTrees(Shown):
         the rows, and nothing private can be drawn from it.
     classes : sequence, optional
         Labels that may occur, in order; by default those that do.
+    questions : Questions, optional
+        What the columns of X are answers to, of a table with columns of its own: sets of trees
+        then ask that table. :meth:`of_table` makes both.
     feature_names : sequence of str, optional
         By default a table's column names, or x0, x1, ….
     most_memory : int, default=4 GiB
@@ -90,6 +97,7 @@ class CountedTrees(Shown):
         leaf_penalty: float = 0.0,
         costs: Costs | None = None,
         classes: Sequence[Any] | None = None,
+        questions: Questions | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
         most_memory: int = DEFAULT_MEMORY,
@@ -113,7 +121,9 @@ class CountedTrees(Shown):
             check_dear(self.trees, shape[0], self.unit // shape[0], most_memory)
         self.trees.check_memory(shape[0], most_memory)
         self.leaf_penalty = float(leaf_penalty)
-        self.feature_names = _names(X, shape[1], feature_names)
+        self.questions = questions
+        named = questions.in_words if questions is not None else feature_names
+        self.feature_names = _names(X, shape[1], named)
         if len(self.classes) < 2:
             raise DataError(
                 f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
@@ -123,6 +133,62 @@ class CountedTrees(Shown):
         self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
         self._counted: Counts | None = None
         self._within = -1.0
+
+    @classmethod
+    def of_table(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        *,
+        thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
+        schema: TableSchema | str | PathLike[str] | None = None,
+        **settings: Any,
+    ) -> "CountedTrees":
+        """Count trees on yes-or-no questions about a table.
+
+        Sets that it draws or gathers are of trees that ask the table itself, as those of
+        ``RashomonTreeClassifier``; with a schema the rows as its encoder makes them,
+        ``schema.units.UnitEncoder(schema).transform(X)``.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+        y : array-like of shape (n,)
+        thresholds : float, sequence of float, mapping or None, default=None
+            What is asked of columns of numbers, as ``RashomonTreeClassifier`` takes it.
+        schema : TableSchema, str, path or None, default=None
+            The table's declaration: levels become questions.
+        **settings
+            As of :class:`CountedTrees`: ``max_leaves`` and others.
+
+        Raises
+        ------
+        DataError
+            If a column without thresholds holds anything but 0 and 1, or as the class itself.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [25, 35, 55, 70], "owns": [0, 1, 1, 0]})
+        >>> asked = {"thresholds": {"age": [30, 60]}, "max_leaves": 3}
+        >>> trees = CountedTrees.of_table(table, [0, 1, 1, 0], **asked)
+        >>> trees.feature_names, trees.size(psi=0.0)
+        (('age > 30', 'age > 60', 'owns'), 7)
+        >>> trees.draw(2, psi=0.0, random_state=0).labels(table).tolist()
+        [[0, 1, 1, 0], [0, 1, 1, 0]]
+        """
+        if schema is not None:
+            declared = TableSchema.of(schema)
+            rows, questions = UnitEncoder(declared).transform(X), of_schema(declared, thresholds)
+            if settings.get("classes") is None and declared.classes is not None:
+                settings["classes"] = declared.classes
+        else:
+            rows = np.asarray(X)
+            if rows.ndim != 2 or 0 in rows.shape:
+                raise DataError(f"X must have rows and columns, got shape {rows.shape}")
+            questions = of_array(_names(X, rows.shape[1], None), thresholds)
+            rows = _numbers(rows)
+        return cls(questions.answers(rows), y, questions=questions, **settings)
 
     @property
     def n(self) -> int:
@@ -233,14 +299,20 @@ class CountedTrees(Shown):
         PredictorSet
             Trees, with their losses; not complete, unless there is but one.
         """
+        drawn, losses = self.uniform_trees(n_draws, psi, random_state)
+        return replace(self.as_set(drawn, losses, psi, independent=True), uniform=True)
+
+    def uniform_trees(
+        self, n_draws: int, psi: float, random_state: int | list[int] | None = None
+    ) -> tuple[list[Node], FloatArray]:
+        """Draw as :meth:`draw`: trees on the yes-or-no features, and their losses."""
         check_count(n_draws=n_draws)
         counts = self.counts(psi)
         rng = generator(random_state)
         cells = [cell for cell in uniform(self.histogram(psi)).draw(n_draws, rng) if cell]
         drawn = draw_cells(counts, cells, rng)
         leaves, errors = np.array(cells).T
-        losses = losses_of(self.unit, self.leaf_penalty, leaves, errors)
-        return replace(self.as_set(drawn, losses, psi, independent=True), uniform=True)
+        return drawn, losses_of(self.unit, self.leaf_penalty, leaves, errors)
 
     def errors(self, tree: Node) -> int:
         """Count the rows that a tree labels wrongly, each as often as it costs."""
@@ -255,10 +327,9 @@ class CountedTrees(Shown):
         self, trees: Sequence[Node], losses: FloatArray, psi: float, *, independent: bool = False
     ) -> PredictorSet:
         """Gather trees of the class, of known losses, beside the best one."""
-        kind = (len(self.classes), self.feature_names)
         return PredictorSet(
-            models=DecisionTrees(tuple(trees), *kind),
-            reference=DecisionTrees((self.best(),), *kind),
+            models=self._asking(trees),
+            reference=self._asking([self.best()]),
             losses=losses,
             least=self.least,
             psi=float(psi),
@@ -268,6 +339,13 @@ class CountedTrees(Shown):
             loss="objective" if self.leaf_penalty or self.rows.costs is not None else "zero_one",
             independent=independent,
         )
+
+    def _asking(self, trees: Sequence[Node]) -> DecisionTrees:
+        """Trees as they ask the table that the features are questions about."""
+        if self.questions is None:
+            return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)
+        asked = tuple(map(self.questions.about_columns, trees))
+        return DecisionTrees(asked, len(self.classes), self.questions.names)
 
     def _title(self) -> str:
         return f"CountedTrees: {self.trees.size:,} trees on {self.n:,} rows (not private)"
@@ -279,6 +357,22 @@ class CountedTrees(Shown):
             ("least", f"{self.least:.6g}"),
             ("rows", f"{len(self.rows.patterns):,} different"),
         ]
+
+
+def _numbers(rows: NDArray[Any]) -> FloatArray:
+    try:
+        numbers = rows.astype(float)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"X holds what is no number ({error}): declare the columns, schema=..., which "
+            "propose_schema(table) drafts"
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            "X holds NaN or infinity: impute such rows, or declare the columns, schema=..., which "
+            "says what a gap means"
+        )
+    return numbers
 
 
 def _names(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:

@@ -184,10 +184,8 @@ def _among_draws(
     random_state: int | None,
 ) -> ParityAnswer:
     """Best of the constants and of uniform draws within ψ."""
-    drawn = counted.draw(_DRAWS, psi, random_state=random_state)
-    held = drawn.models
-    assert isinstance(held, DecisionTrees)
-    trees = [*(Leaf(k) for k in range(len(counted.classes))), *held.trees]
+    drawn, _ = counted.uniform_trees(_DRAWS, psi, random_state)
+    trees = [*(Leaf(k) for k in range(len(counted.classes))), *drawn]
     found = [
         ParityAnswer(tree, loss, gap, False, known)
         for tree, loss, gap in _measured(counted, rates, label, trees)

@@ -5,6 +5,7 @@ import pandas as pd
 from scipy.stats import beta
 
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.validation import check_count, check_inner_share
 
@@ -56,7 +57,8 @@ def label_shares(
     check_inner_share(confidence=confidence)
     if not 0 <= label < len(counted.classes):
         raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    models = counted.draw(n_draws, psi, random_state=random_state)
+    drawn, _ = counted.uniform_trees(n_draws, psi, random_state)
+    models = DecisionTrees(tuple(drawn), len(counted.classes))
     says = models.labels(counted.rows.patterns)
     hits = (says == label).sum(axis=0)
     edge = (1 - confidence) / 2

@@ -1,12 +1,15 @@
 """Trees and the sunburst of their rules: what they show, and to whom."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
-from rashomon_explorer.plots import plot_rules, plot_trees, rules_table
+from rashomon_explorer.measures import permutation_importance
+from rashomon_explorer.plots import plot_importance, plot_rules, plot_trees, rules_table
+from rashomon_explorer.plots.tables import importance_table
 from rashomon_explorer.trees import CountedTrees
 
 
@@ -83,3 +86,15 @@ def test_what_holds_no_trees_is_refused(models, drawn):
             plot(models)
     with pytest.raises(ValueError, match="at most 9 of 0 to 39"):
         plot_trees(drawn, range(10))
+
+
+def test_importance_of_trees_has_the_best_tree_beside_the_draws(table, drawn):
+    X, y = table
+    importance, best = importance_table(drawn, X, y), drawn.reference
+    alone = replace(drawn, models=best, losses=np.array([drawn.least]), names=("best",))
+    found = permutation_importance(alone, X, y, random_state=0)[0]
+    assert importance["best"].to_numpy() == pytest.approx(found)
+    figure = plot_importance(drawn, X, y)
+    assert figure.layout.meta["view"] == "none" and importance.index.tolist() == [
+        f"x{j}" for j in range(4)
+    ]

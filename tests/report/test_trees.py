@@ -202,6 +202,16 @@ class TestCurator:
         assert '<section id="trees" class="curator"' in curator_text
         assert '<section id="coefficients"' not in curator_text
 
+    def test_importance_and_width_are_measured_of_trees(
+        self, curator_text: str, models: Any, rows: Any, tmp_path: Path
+    ) -> None:
+        told = words_of(curator_text)
+        assert "Permutation importance" in told and '<section id="width"' in curator_text
+        assert models.psi > models.plan.law_psi  # so that uniform trees were drawn beside
+        other = rows[0].assign(owns=1 - rows[0]["owns"])  # not the rows that were drawn from
+        text = read(report(models, tmp_path / "c.html", other, rows[1], interactive=False))
+        assert "equally likely up to s" in words_of(text).split("Not in this report")[1]
+
     def test_drawn_trees_are_not_said_to_be_somebody_elses(self, curator_text: str) -> None:
         assert "independent draws of one law" in words_of(curator_text)
         assert "were not drawn here" not in words_of(curator_text)
@@ -215,7 +225,7 @@ class TestCurator:
         X = (rows[0] > [40, 0]).astype(int)
         drawn = CountedTrees(X, rows[1], max_leaves=3).draw(5, 0.05, random_state=0)
         assert drawn.uniform and not hasattr(drawn, "plan")
-        with pytest.raises(AttributeError, match="drawn privately"):
+        with pytest.raises(AttributeError, match="privately have a plan"):
             _ = drawn.plan
 
 

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
-from rashomon_explorer.rashomon_set import CuratorSet, RashomonSet, ReleasedSet
-from rashomon_explorer.samplers import SAMPLERS, traits_of
+from rashomon_explorer.measures.decomposition.laws import TREES, Law, law_of
+from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.samplers import SAMPLERS
 
 _SAME = 1e-9  # of a number: a minimum that other threads added up
 
@@ -31,6 +32,7 @@ class Inputs:
     most: float  # largest difference of two models on a row
     guaranteed: bool  # whether the draws are known to carry a privacy guarantee
     least_hit_rate: float  # proved before the rows were read; 0 if nothing is
+    comparable: bool = True  # whether draws inside have the reference's law if all is well
     assumed: str = ""  # what is taken for granted of the draws because nothing here can tell
 
 
@@ -43,7 +45,7 @@ def given(
     reference_chains: int | None,
 ) -> Inputs:
     """Check and prepare the arguments of :func:`width_or_noise`."""
-    if isinstance(models, ReleasedSet):
+    if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
             "width or noise is told by which draws lie inside, and that is read off private rows: "
             "not in a release; ask the curator's set"
@@ -51,12 +53,12 @@ def given(
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     if inside is not None:
-        raise ValueError("inside is for arrays: a RashomonSet knows which draws lie in its set")
+        raise ValueError("inside is for arrays: a set knows which draws lie in its set")
     return _of_set(_draws(models), X, measure, reference, reference_chains)
 
 
 def _of_set(
-    drawn: RashomonSet,
+    drawn: CuratorSet,
     X: ArrayLike | None,
     measure: PairMeasure,
     reference: Any,
@@ -69,9 +71,9 @@ def _of_set(
         kept = _reference(reference, drawn)
         others = _values(kept, X, measure)
         chains = _chains(len(others), reference_chains, _own_chains(kept))
-    known = traits_of(drawn.sampler)
+    known, task = law_of(drawn), getattr(drawn, "task", "")
     uniform = bool(known.uniform_on)
-    _refuse_unknown_width(hit, len(others), uniform)
+    _refuse_unknown_width(hit, len(others), uniform, known)
     every = np.concatenate([values, others]) if len(others) else values
     return Inputs(
         values=measure.prepare(every),
@@ -79,9 +81,10 @@ def _of_set(
         chains=chains,
         uniform=uniform,
         # A regression's scores have no bound that is known here.
-        most=measure.most(every) if drawn.task == "classification" else float("inf"),
+        most=measure.most(every) if task == "classification" else float("inf"),
         guaranteed=drawn.guarantee.holds,
-        least_hit_rate=drawn.plan.hit_rate_bound if known.planned_law else 0.0,
+        least_hit_rate=known.least_hit_rate,
+        comparable=uniform or not isinstance(drawn, PredictorSet),
     )
 
 
@@ -108,7 +111,7 @@ def _of_arrays(
             f"reference must be for the same rows as models, of shape (n, "
             f"{', '.join(map(str, values.shape[1:]))}), got {others.shape}"
         )
-    _refuse_unknown_width(hit, len(others), uniform=True)
+    _refuse_unknown_width(hit, len(others), True, Law("arrays"))
     every = np.concatenate([values, others]) if len(others) else values
     chains = _chains(len(others), reference_chains, len(others))
     return Inputs(
@@ -123,13 +126,13 @@ def _of_arrays(
     )
 
 
-def _draws(models: CuratorSet) -> RashomonSet:
-    sampler = getattr(models, "sampler", "unknown")
-    if not isinstance(models, RashomonSet) or not traits_of(sampler).independent:
+def _draws(models: CuratorSet) -> Any:
+    known = law_of(models)
+    if not known.independent:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
         raise ValueError(
-            f"models must be independent draws of one of the samplers {allowed}, "
-            f"got {sampler!r}: a mechanism is asked what it adds"
+            f"models must be independent draws of one of the samplers {allowed}, or of "
+            f"RashomonTreeClassifier, got {known.name!r}: a mechanism is asked what it adds"
         )
     if not models.as_drawn:
         raise ValueError(
@@ -139,18 +142,25 @@ def _draws(models: CuratorSet) -> RashomonSet:
     return models
 
 
-def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
-    if not isinstance(reference, RashomonSet) or not traits_of(reference.sampler).uniform_on:
-        kind = getattr(reference, "sampler", type(reference).__name__)
+def _reference(reference: Any, drawn: Any) -> Any:
+    known = law_of(reference)
+    if not isinstance(reference, CuratorSet) or not known.uniform_on:
         raise ValueError(
             "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
-            f"sampler='hit_and_run' (curator) or 'exact' on the same rows, got {kind!r}"
+            "sampler='hit_and_run' (curator) or 'exact' on the same rows, or of trees what "
+            f"CountedTrees.draw gives, got {known.name!r}"
         )
-    known, wanted = traits_of(reference.sampler), traits_of(drawn.sampler).uniform_on
-    if wanted and known.uniform_on != wanted:
+    wanted = law_of(drawn).uniform_on
+    of_trees = isinstance(drawn, PredictorSet)
+    if (wanted and known.uniform_on != wanted) or (known.uniform_on == TREES) != of_trees:
         raise ValueError(
-            f"reference must be uniform on the set of the draws: {reference.sampler!r} draws from "
-            f"another set of models than {drawn.sampler!r}"
+            f"reference must be uniform on the set of the draws: {known.name!r} draws from "
+            f"another set of models than {law_of(drawn).name!r}"
+        )
+    if of_trees and _too_many_leaves(reference, drawn):
+        raise ValueError(
+            "reference must be of the draws' class of trees, and some of its trees have more "
+            "leaves: RashomonTreeClassifier(...).counted(X, y).draw(2000, psi) is of the same"
         )
     for name in ("task", "psi", "least"):
         own, other = getattr(drawn, name), getattr(reference, name)
@@ -164,9 +174,14 @@ def _reference(reference: Any, drawn: RashomonSet) -> RashomonSet:
     return reference if known.stays_inside else reference.inside()
 
 
-def _own_chains(reference: RashomonSet) -> int:
+def _too_many_leaves(reference: Any, drawn: Any) -> bool:
+    most = getattr(getattr(drawn, "planned", None), "most_leaves", math.inf)
+    return bool(reference.complexity().max(initial=0) > most)
+
+
+def _own_chains(reference: CuratorSet) -> int:
     """Chains that a reference came from; fewer states than the sampler has are of one each."""
-    chains = traits_of(reference.sampler).n_chains or math.inf
+    chains = law_of(reference).n_chains or math.inf
     return int(min(chains, reference.n_draws))
 
 
@@ -181,7 +196,7 @@ def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
     return np.arange(count) % max(n_chains, 1)
 
 
-def _values(models: RashomonSet, X: ArrayLike | None, measure: PairMeasure) -> NDArray[Any]:
+def _values(models: Any, X: ArrayLike | None, measure: PairMeasure) -> NDArray[Any]:
     if X is None:
         raise ValueError("X must be given: the rows on which the models are compared")
     return np.asarray(models.labels(X) if measure.of == "labels" else models.scores(X))
@@ -197,18 +212,14 @@ def _array(values: Any, name: str, measure: PairMeasure) -> NDArray[Any]:
     return array
 
 
-def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool) -> None:
+def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool, law: Law) -> None:
     if len(inside) < 2:
         raise ValueError(f"models must be at least 2 draws: {len(inside)} disagrees with nobody")
     known = n_reference + (int(inside.sum()) if uniform else 0)
     if known >= 2:
         return
-    why = "draws of this sampler are not proved to be uniform inside"
+    why = law.why
     if uniform:
         hits = "none" if known == 0 else "only one"
         why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
-    raise ValueError(
-        f"{why}, and the set's own width cannot be told from that: pass reference=, draws with "
-        "sampler='hit_and_run' of the same rows and psi, draw with sampler='exact', or raise "
-        "epsilon or psi"
-    )
+    raise ValueError(f"{why}, and the set's own width cannot be told from that: {law.remedy}")

@@ -15,8 +15,9 @@ from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.decomposition.units import Layout
 from rashomon_explorer.measures.decomposition.width_or_noise import estimates, flat, units_of
+from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.planning import Plan, affordable_eta
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers import traits_of
 from rashomon_explorer.validation import check_inner_share
@@ -125,9 +126,14 @@ def _eta(price: float, plan: Plan) -> float:
 
 
 def _check_models(models: Any) -> None:
-    if isinstance(models, ReleasedSet):
+    if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
             "what draws outside weigh is read off private rows: not in a release"
+        )
+    if trees_of(models) is not None:
+        raise ValueError(
+            "a plan of trees has another threshold of its law at every price, so that no draws of "
+            "one stand for another's: fit again with the larger epsilon, and split those draws"
         )
     known = isinstance(models, RashomonSet) and traits_of(models.sampler).planned_law
     # A law at ψ = 0 ends at the best model at no price, and not at the set's width.

@@ -50,16 +50,19 @@ def width_or_noise(
 
     Parameters
     ----------
-    models : RashomonSet, or array-like of shape (n_draws, n_rows[, n_classes])
+    models : RashomonSet, PredictorSet, or array-like of shape (n_draws, n_rows[, n_classes])
         All draws of a fit by the sampler ``"exact"``, ``"finite_grid"`` or, with a reference,
-        ``"langevin"``; or the labels or scores of independent draws whose hits are uniform.
+        ``"langevin"``; all private trees of a fit, whose law may be flat up to a smaller threshold
+        than ψ: then with a reference; or the labels or scores of independent draws whose hits are
+        uniform.
     X : array-like of shape (n_rows, n_features), optional
         Rows for a set.
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
-    reference : RashomonSet or array-like, optional
-        Models that are uniform on the same set, as from ``sampler="hit_and_run"``: they join the
-        draws inside, or take their place where these are not proved uniform.
+    reference : RashomonSet, PredictorSet or array-like, optional
+        Models that are uniform on the same set, as from ``sampler="hit_and_run"`` or, for trees,
+        ``CountedTrees.draw``: they join the draws inside, or take their place where these are not
+        proved uniform.
     reference_chains : int, optional
         Chains that the reference came from, one state of each in turn; by default the sampler's
         own number for ``"hit_and_run"`` (one a model where there are fewer models), and
@@ -108,7 +111,7 @@ def width_or_noise(
         n_draws=n_draws,
         n_hits=hits,
         n_reference=len(found.chains),
-        cross_check=_cross_check(units),
+        cross_check=_cross_check(units) if found.comparable else None,
         guaranteed=found.guaranteed,
         assumed=found.assumed,
     )

@@ -21,6 +21,7 @@ from rashomon_explorer.measures.importance.profiles import (
 )
 from rashomon_explorer.measures.importance.resampling import rid
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
+from rashomon_explorer.measures.importance.tree_shapley import tree_shap
 
 __all__ = [
     "IMPORTANCES",
@@ -38,4 +39,5 @@ __all__ = [
     "reliance_within",
     "rid",
     "shap_importance",
+    "tree_shap",
 ]

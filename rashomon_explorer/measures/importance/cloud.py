@@ -6,39 +6,28 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.measures.features import Features
 from rashomon_explorer.measures.importance.conditional import conditional_reliance
-from rashomon_explorer.measures.importance.permutation import permutation_importance
+from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
 from rashomon_explorer.measures.reliance.model_reliance import model_reliance
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-
-Models = RashomonSet | ReleasedSet
 
 
-def _permutation(
-    models: Models, X: ArrayLike, y: ArrayLike, *, features: Features = None, **options: Any
-) -> pd.DataFrame:
-    values = permutation_importance(models, X, y, features=features, **options)
-    names = list(feature_groups(features, models.feature_names[:-1], models.feature_groups))
-    return pd.DataFrame(values, columns=names).rename_axis(index="model", columns="feature")
-
-
-def _shap(models: Models, X: ArrayLike, y: ArrayLike, **options: Any) -> pd.DataFrame:
+def _shap(models: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> pd.DataFrame:
     return shap_importance(models, X, **options)
 
 
 IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
     "reliance": model_reliance,
     "conditional": conditional_reliance,
-    "permutation": _permutation,
+    "permutation": permutation_table,
     "shap": _shap,
 }
 """Importances by name: functions of models, X, y, features and options of their own."""
 
 
 def importance_cloud(
-    models: Models,
+    models: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -56,7 +45,8 @@ def importance_cloud(
 
     Parameters
     ----------
-    models : RashomonSet or ReleasedSet
+    models : RashomonSet, ReleasedSet, or a set of decision trees
+        Trees have no ``"conditional"`` importance.
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"

@@ -1,6 +1,9 @@
 """Reliance on what a feature adds to the others."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +18,15 @@ from rashomon_explorer.measures.reliance.model_reliance import (
     original_loss,
     reliance_table,
 )
+from rashomon_explorer.measures.reliance.tree_reliance import (
+    coded_rows,
+    column_names,
+    tree_reliance,
+    trees_of,
+)
 from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set.models import DecisionTrees
 
 
 def conditional_reliance(
@@ -50,6 +60,8 @@ def conditional_reliance(
 
     Raises
     ------
+    TypeError
+        If the models are not linear.
     ValueError
         As :func:`model_reliance`.
 
@@ -62,6 +74,13 @@ def conditional_reliance(
     >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # a twin is no news
     True
     """
+    if trees_of(models) is not None:
+        raise TypeError(
+            "what other features explain of an answer to a question cannot be taken off it, so "
+            "that trees have no conditional reliance: reliance_within(models, X, y, strata) "
+            "switches a feature between rows that are alike in others, and model_reliance between "
+            "all rows"
+        )
     task = LinearTask.of(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
@@ -72,7 +91,7 @@ def conditional_reliance(
 
 
 def reliance_within(
-    models: RashomonSet | ReleasedSet,
+    models: Any,
     X: ArrayLike,
     y: ArrayLike,
     strata: ArrayLike,
@@ -89,7 +108,7 @@ def reliance_within(
     Parameters
     ----------
     models, X, y, features, form, loss
-        As for :func:`model_reliance`.
+        As for :func:`model_reliance`; linear models, or a set of decision trees.
     strata : array-like of shape (n_rows,)
         Label of each row's stratum, of two rows or more.
 
@@ -111,20 +130,49 @@ def reliance_within(
     >>> reliance_within(models, X, y, strata=y).shape
     (3, 1)
     """
+    if (trees := trees_of(models)) is not None:
+        return _of_trees(trees, models, X, y, strata, features, form, loss)
     task = LinearTask.of(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
+    tables = [
+        share * reliance_table(_rows(task, chosen), groups)
+        for chosen, share in _strata(strata, len(task.targets))
+    ]
+    return in_form(form, reduce(add, tables), original_loss(task))
+
+
+def _of_trees(
+    trees: DecisionTrees,
+    models: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    strata: ArrayLike,
+    features: Features,
+    form: Form,
+    loss: str | None,
+) -> pd.DataFrame:
+    if loss not in (None, "zero_one"):
+        raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
+    rows, codes = coded_rows(trees, models, X, y)
+    groups = feature_groups(features, column_names(trees, rows))
+    rises, before = [], np.zeros(len(trees))
+    for chosen, share in _strata(strata, len(codes)):
+        rise, own = tree_reliance(trees, rows[chosen], codes[chosen], groups)
+        rises.append(share * rise)
+        before += share * own
+    return in_form(form, reduce(add, rises), before)
+
+
+def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
+    """Rows of each stratum, and its share of all."""
     labels = np.asarray(strata)
-    if labels.shape != task.targets.shape:
-        raise ValueError(f"strata must have shape {task.targets.shape}, got {labels.shape}")
+    if labels.shape != (n_rows,):
+        raise ValueError(f"strata must have shape {(n_rows,)}, got {labels.shape}")
     levels, sizes = np.unique(labels, return_counts=True)
     if sizes.min() < 2:
         alone = levels[sizes.argmin()]
         raise ValueError(f"stratum {alone!r} has one row, and switching needs two: merge strata")
-    total = sum(
-        size / len(labels) * reliance_table(_rows(task, labels == level), groups)
-        for level, size in zip(levels, sizes, strict=True)
-    )
-    return in_form(form, total, original_loss(task))
+    return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 
 def _rows(task: LinearTask, chosen: Mask) -> LinearTask:

@@ -1,22 +1,21 @@
 """Rise of the loss when the values of a feature are shuffled between rows."""
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.evaluation import checked_rows, need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.measures.importance.judges import judge_of
 from rashomon_explorer.progress import progress
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 from rashomon_explorer.validation import check_count
 
 
 def permutation_importance(
-    models: RashomonSet | ReleasedSet,
+    models: Any,
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -27,14 +26,14 @@ def permutation_importance(
     """Rise of each model's loss when one feature is shuffled between rows.
 
     Log loss (nats a row) for classification, the share of wrong labels for models that know no
-    probabilities (a sign link), half the mean squared error for regression; the same shuffles
-    serve every model, so that models can be compared. Its mean over all shuffles is (n − 1)/n
-    of :func:`model_reliance` where no shuffled row is longer than the row norm. Evaluated on
-    private rows the result is the curator's.
+    probabilities (a sign link, trees), half the mean squared error for regression; the same
+    shuffles serve every model, so that models can be compared. Its mean over all shuffles is
+    (n − 1)/n of :func:`model_reliance` where no shuffled row is longer than the row norm.
+    Evaluated on private rows the result is the curator's.
 
     Parameters
     ----------
-    models : RashomonSet or ReleasedSet
+    models : RashomonSet, ReleasedSet, or a set of decision trees
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
         Labels as the models were fitted to (``models.classes``; 0, 1, … if the set does not
@@ -53,6 +52,8 @@ def permutation_importance(
 
     Raises
     ------
+    TypeError
+        If the models are neither linear nor trees.
     ValueError
         If a shape is wrong, a label is not one of the classes, a feature is unknown, or
         ``n_repeats`` is below 1.
@@ -65,46 +66,38 @@ def permutation_importance(
     >>> permutation_importance(models, X, y, random_state=0).shape
     (3, 1)
     """
+    table = permutation_table(
+        models, X, y, features=features, n_repeats=n_repeats, random_state=random_state
+    )
+    return table.to_numpy()
+
+
+def permutation_table(
+    models: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    features: Features = None,
+    n_repeats: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> pd.DataFrame:
+    """Measure as :func:`permutation_importance`, in a table with a column a group."""
     check_count(n_repeats=n_repeats)
-    need_linear(models)
-    rows, targets = checked_rows(models, X, y)
-    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
+    judge = judge_of(models, X, y)
+    groups = feature_groups(features, judge.names, judge.groups)
+    asking = {name: judge.asking(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)
-    before = _losses(models, rows, targets)
-    rise = np.zeros((models.n_draws, len(groups)))
+    rows, every = judge.rows, np.arange(len(models))
+    before = judge.losses(rows, every)
+    rise = np.zeros((len(every), len(groups)))
     for _ in progress(range(n_repeats), "permutation importance"):
         order = rng.permutation(len(rows))
-        for place, columns in enumerate(groups.values()):
+        for place, (name, columns) in enumerate(groups.items()):
+            moved = asking[name]
+            if not len(moved):
+                continue
             shuffled = rows.copy()
             shuffled[:, columns] = rows[np.ix_(order, columns)]
-            rise[:, place] += _losses(models, shuffled, targets) - before
-    return rise / n_repeats
-
-
-def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    # From the margins: 1 − p would round a confident model's small p to 0.
-    return np.logaddexp(0.0, np.where(codes == 1, -1.0, 1.0) * margins)
-
-
-def _cross_entropy(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    own = codes.astype(int)[None, :, None]
-    return -np.take_along_axis(log_softmax(margins, axis=-1), own, axis=-1)[..., 0]
-
-
-def _wrong(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    return ((margins > 0) != (codes == 1)).astype(float)
-
-
-_CLASS_LOSSES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "logistic": _log_loss,
-    "softmax": _cross_entropy,
-    "sign": _wrong,
-}
-
-
-def _losses(models: RashomonSet | ReleasedSet, rows: FloatArray, targets: FloatArray) -> FloatArray:
-    """Mean loss (n_draws,) of every model."""
-    if models.task == "classification":
-        each = _CLASS_LOSSES[models.link](models.margins(rows), targets)
-        return np.asarray(each.mean(axis=1))
-    return np.asarray(((models.scores(rows) - targets) ** 2).mean(axis=1) / 2)
+            rise[moved, place] += judge.losses(shuffled, moved) - before[moved]
+    table = pd.DataFrame(rise / n_repeats, columns=list(groups))
+    return table.rename_axis(index="model", columns="feature")

@@ -1,5 +1,7 @@
 """Shapley values of linear models, which need no sampling."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.measures.importance.tree_shapley import players, values_of
+from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.trees import Node
 
 _MOST_VALUES = 200_000_000
 
@@ -76,7 +82,7 @@ def linear_shap(
 
 
 def shap_importance(
-    models: RashomonSet | ReleasedSet,
+    models: Any,
     X: ArrayLike,
     *,
     background: ArrayLike | None = None,
@@ -87,7 +93,7 @@ def shap_importance(
     Parameters
     ----------
     models, X, background, features
-        As for :func:`linear_shap`.
+        As for :func:`linear_shap`, or, for a set of decision trees, :func:`tree_shap`.
 
     Returns
     -------
@@ -107,9 +113,28 @@ def shap_importance(
     >>> shap_importance(models, X).shape
     (3, 1)
     """
+    if (trees := trees_of(models)) is not None:
+        return _of_trees(trees, X, background, features)
     coef, away, groups = _centred(models, X, background, features)
     sizes = {name: _mean_size(coef[:, :, j], away[:, j]) for name, j in groups.items()}
     return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
+
+
+def _of_trees(
+    trees: DecisionTrees, X: ArrayLike, background: ArrayLike | None, features: Features
+) -> pd.DataFrame:
+    """Tree by tree, so that no more than one tree's values are held."""
+    rows = trees.rows(X)
+    others = rows if background is None else trees.rows(background)
+    groups = players(features, column_names(trees, rows))
+    known: dict[Node, FloatArray] = {}
+    for tree in trees.trees:
+        if tree not in known:
+            values = values_of(tree, rows, others, list(groups.values()), trees.n_classes)
+            sizes = np.abs(values).mean(axis=0)
+            known[tree] = sizes if sizes.ndim == 1 else sizes.sum(axis=1)
+    table = pd.DataFrame([known[tree] for tree in trees.trees], columns=list(groups))
+    return table.rename_axis(index="model", columns="feature")
 
 
 def _mean_size(coef: FloatArray, away: FloatArray) -> FloatArray:
@@ -125,6 +150,8 @@ def _centred(
     features: Features,
 ) -> tuple[FloatArray, FloatArray, dict[str, NDArray[np.intp]]]:
     """Coefficients (n_draws, outputs, n_features), rows less the background's mean, groups."""
+    if trees_of(models) is not None:
+        raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
     need_linear(models)
     names = models.feature_names[:-1]
     rows = _rows("X", X, models)

@@ -69,6 +69,9 @@ def declared_problem(
         raise TypeError(
             f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
+            if models is None
+            else f"{type(estimator).__name__} holds no linear draws, and no problem is known: "
+            f"{_COUNTED}"
         )
     if is_in_blocks(X):
         table = blocks_with(X, y)
@@ -77,6 +80,12 @@ def declared_problem(
         return set_problem(models, table)
     rows = estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X
     return set_problem(models, rows, _plain_targets(estimator, y))
+
+
+_COUNTED = (
+    "whole sets of sparse trees are counted, trees.CountedTrees(X, y, max_leaves=...), and asked "
+    "by trees.flip_psi, best_saying, best_using and feature_table"
+)
 
 
 def set_problem(
@@ -125,7 +134,7 @@ def set_problem(
     if not isinstance(models, RashomonSet) or models.plan.radius is None:
         raise TypeError(
             "models must be linear draws with the plan of their ball, got "
-            f"{type(models).__name__}: of others no problem is known"
+            f"{type(models).__name__}: of others no problem is known; {_COUNTED}"
         )
     declared: dict[str, Any] = {
         "loss": _loss(models),

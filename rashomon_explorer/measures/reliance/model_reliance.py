@@ -15,13 +15,13 @@ from rashomon_explorer.measures.reliance.asked import asked_task
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.quadratic import SquareMoments
 from rashomon_explorer.measures.reliance.tree_reliance import (
+    coded_rows,
     column_names,
     tree_reliance,
     trees_of,
 )
 from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.models.fitted import class_codes
 
 Form = Literal["difference", "ratio"]
 
@@ -112,13 +112,7 @@ def _of_trees(
     """Share of wrong labels is what trees have for a loss."""
     if loss not in (None, "zero_one"):
         raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
-    if X is None or y is None:
-        raise ValueError("X and y must be given: sets hold no rows")
-    classes = getattr(models, "rashomon_set_", models).classes
-    rows = trees.rows(X)
-    codes = class_codes(np.asarray(y), tuple(classes), "y")
-    if codes.shape != (len(rows),):
-        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {codes.shape}")
+    rows, codes = coded_rows(trees, models, X, y)
     groups = feature_groups(features, column_names(trees, rows))
     return in_form(form, *tree_reliance(trees, rows, codes, groups))
 

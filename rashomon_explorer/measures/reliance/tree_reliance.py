@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.rashomon_set.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.rashomon_set.models.fitted import class_codes
 from rashomon_explorer.rashomon_set.models.trees import RELATIONS, Node
 
 Answers = dict[tuple[int, str, float], Mask]
@@ -20,6 +21,20 @@ def trees_of(models: Any) -> DecisionTrees | None:
     """Trees that a set, or an estimator's set, holds; None of any other."""
     held = getattr(getattr(models, "rashomon_set_", models), "models", None)
     return held if isinstance(held, DecisionTrees) else None
+
+
+def coded_rows(
+    trees: DecisionTrees, models: Any, X: ArrayLike | None, y: ArrayLike | None
+) -> tuple[FloatArray, NDArray[np.int_]]:
+    """Rows in the trees' columns, and codes of the labels of a set's classes."""
+    if X is None or y is None:
+        raise ValueError("X and y must be given: sets hold no rows")
+    classes = getattr(models, "rashomon_set_", models).classes
+    rows = trees.rows(X)
+    codes = class_codes(np.asarray(y), tuple(classes), "y")
+    if codes.shape != (len(rows),):
+        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {codes.shape}")
+    return rows, codes
 
 
 def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:

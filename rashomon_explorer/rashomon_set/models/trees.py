@@ -184,6 +184,15 @@ class DecisionTrees:
         return rows
 
 
+def columns_of(tree: Node) -> frozenset[int]:
+    """Columns that a tree asks about.
+
+    >>> columns_of(Split(3, Leaf(1), Leaf(0)))
+    frozenset({3})
+    """
+    return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
+
+
 def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
     """Every node with the first tree that has it; draws share most of their subtrees."""
     seen: set[int] = set()

@@ -40,6 +40,10 @@ class Kind(Protocol):
         """List what the curator knows of the rows that were drawn from."""
         ...
 
+    def reference(self, given: Curator) -> Any:
+        """Draw models that are uniform on the set, where that is cheap and needed; else None."""
+        ...
+
     def settings(self, given: Public, models: Any) -> Rows:
         """Public settings of the draws."""
         ...

@@ -76,6 +76,10 @@ class Linear:
             ("Rows shortened", percent(models.clipped_share), norm),
         ]
 
+    def reference(self, given: Curator) -> Any:
+        """None: the draws inside tell the set's width, or nothing does."""
+        return None
+
     def settings(self, given: Public, models: Any) -> Rows:
         """Loss, threshold, temperature, domain."""
         planned = models.plan

@@ -29,6 +29,10 @@ class Others:
         """Nothing."""
         return []
 
+    def reference(self, given: Curator) -> Any:
+        """None: the draws inside tell the set's width, or nothing does."""
+        return None
+
     def settings(self, given: Public, models: Any) -> Rows:
         """Nothing: whoever made them knows."""
         return []

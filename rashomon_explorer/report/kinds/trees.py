@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from rashomon_explorer.planning.trees import TreePlan
@@ -11,13 +12,18 @@ from rashomon_explorer.plots import plot_prices
 from rashomon_explorer.plots.tables import prices_table
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.rashomon_set.models.fitted import class_codes
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
 from rashomon_explorer.report.kinds.base import Rows
 from rashomon_explorer.report.kinds.columns import declared
 from rashomon_explorer.report.material import Curator, Public, Release
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
-from rashomon_explorer.trees import TreeClass
+from rashomon_explorer.trees import CountedTrees, TreeClass
+from rashomon_explorer.trees.questions import Questions
 
+_UNIFORM = 2_000  # trees beside the draws
+_MOST_MEMORY = 2**29  # bytes that counting them may take for a report
+_SAME = 1e-9
 _LONG = 10**15
 _COUNTED = "draws of the exponential mechanism over all trees of the class, which are counted"
 _ELSEWHERE = "# these trees were made elsewhere: rashomon_set.from_… says how they came in"
@@ -83,6 +89,14 @@ class Trees:
         if planned is None:
             return []
         return [("Rows of the plan", f"{planned.n:,}", "those that were drawn from; public")]
+
+    def reference(self, given: Curator) -> Any:
+        """Uniform trees, where the law of the draws is flat on a part of the set alone."""
+        models: Any = given.models
+        planned = _plan(models)
+        if planned is None or models.psi <= planned.law_psi or given.X is None or given.y is None:
+            return None
+        return _uniform(models, planned, given)
 
     def settings(self, given: Public, models: Any) -> Rows:
         """Class, loss, thresholds, temperature."""
@@ -165,6 +179,40 @@ class Trees:
 def _plan(models: Any) -> TreePlan | None:
     found = getattr(models, "plan", None)
     return found if isinstance(found, TreePlan) else None
+
+
+def _uniform(models: Any, planned: TreePlan, given: Curator) -> Any:
+    """Draw from all trees of the plan's class; None where that takes much, or rows are others."""
+    names = models.models.feature_names
+    if not planned.questions or not _are_these(models, planned, given):
+        return None
+    kind = (len(planned.questions), planned.most_leaves, planned.max_depth, planned.n_labels)
+    if TreeClass(*kind).memory(planned.n) > _MOST_MEMORY:
+        return None
+    asked = tuple((names.index(name), threshold) for name, threshold in planned.questions)
+    questions = Questions(asked, names)
+    counted = CountedTrees(
+        questions.answers(models.models.rows(given.X)),
+        given.y,
+        questions=questions,
+        max_leaves=planned.most_leaves,
+        max_depth=planned.max_depth,
+        leaf_penalty=planned.leaf_penalty,
+        costs=planned.costs or None,
+        classes=models.classes,
+    )
+    return counted.draw(_UNIFORM, models.psi, random_state=0)
+
+
+def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
+    """Whether the draws have on the rows of the report the losses that they were drawn by."""
+    if len(given.X) != planned.n:
+        return False
+    codes = class_codes(np.asarray(given.y), models.classes, "y")
+    costs = np.array(planned.costs) if planned.costs else 1 - np.eye(planned.n_labels)
+    errors = costs[codes, models.labels(given.X)].mean(axis=1) / costs.max()
+    found = errors + planned.leaf_penalty * models.complexity()
+    return bool(np.allclose(found, models.losses, rtol=0, atol=_SAME))
 
 
 def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:

@@ -6,7 +6,7 @@ from rashomon_explorer.plots.tables import importance_table
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
-from rashomon_explorer.report.sections.rows import need_linear, need_rows
+from rashomon_explorer.report.sections.rows import need_linear, need_linear_or_trees, need_rows
 
 _RELIABLE = ("logistic", "squared")
 _MOST_FEATURES = 12
@@ -16,7 +16,7 @@ _MOST_ROWS = 5_000
 def curator(given: Curator) -> list[Block]:
     """Show importances over the draws; with the problem, how far reliance can go in the set."""
     need_rows(given, targets=True)
-    models = need_linear(given)
+    models = need_linear_or_trees(given)
     blocks: list[Block] = [
         Words(
             "How much the loss of a model of the set grows when a feature is shuffled. It says "

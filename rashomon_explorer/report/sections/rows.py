@@ -1,5 +1,8 @@
 """What sections on rows need, and how they say that it is missing."""
 
+from typing import Any
+
+from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
@@ -15,6 +18,11 @@ def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> 
         raise Skip("no rows were handed in: report(path, X, y)")
     if targets and given.y is None:
         raise Skip("no targets were handed in: report(path, X, y)")
+
+
+def need_linear_or_trees(given: Curator) -> Any:
+    """Return a set of linear draws, or of decision trees."""
+    return given.models if trees_of(given.models) is not None else need_linear(given)
 
 
 def need_linear(given: Curator) -> RashomonSet:

@@ -6,9 +6,10 @@ from rashomon_explorer.measures import width_or_noise
 from rashomon_explorer.measures.decomposition import WidthOrNoise
 from rashomon_explorer.plots import plot_width_or_noise
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words
+from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.base import Skip
-from rashomon_explorer.report.sections.rows import need_linear, need_rows
+from rashomon_explorer.report.sections.rows import need_linear_or_trees, need_rows
 
 _MEASURES = {"classification": "disagreement", "regression": "score_variance"}
 _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
@@ -16,11 +17,17 @@ _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 def curator(given: Curator) -> list[Block]:
     """Split what the draws disagree about into width and noise, with intervals."""
-    models = need_linear(given)
+    models = need_linear_or_trees(given)
     need_rows(given, inside=False)
     groups = None if given.groups is None else given.groups.to_numpy()
     try:
-        found = width_or_noise(models, given.X, measure=_MEASURES[models.task], groups=groups)
+        found = width_or_noise(
+            models,
+            given.X,
+            measure=_MEASURES[models.task],
+            reference=kind_of(models).reference(given),
+            groups=groups,
+        )
     except ValueError as error:  # too few hits, chosen draws, or draws that are not independent
         raise Skip(str(error)) from error
     return [

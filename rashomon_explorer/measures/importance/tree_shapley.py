@@ -1,0 +1,189 @@
+"""Shapley values of small trees, exactly: leaf by leaf, by which questions of its path are met."""
+
+from collections.abc import Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
+from rashomon_explorer.rashomon_set.models.trees import (
+    RELATIONS,
+    Leaf,
+    Node,
+    Split,
+    columns_of,
+)
+
+_MOST_VALUES = 200_000_000
+Path = tuple[tuple[Split, bool], ...]
+
+
+def tree_shap(
+    models: Any,
+    X: ArrayLike,
+    *,
+    background: ArrayLike | None = None,
+    features: Features = None,
+) -> FloatArray:
+    """Shapley value of every feature for every row and tree.
+
+    The game of a row x is v(S) = E_z f(x_S, z_rest), absent features replaced by those of
+    independent background rows, as for :func:`linear_shap`; a group of columns is one player. Of
+    one x and z a leaf is reached by those S that hold all players A of its path whose questions x
+    alone answers its way, and none of those B that z alone does: the game 1[A ⊆ S, B ∩ S = ∅] has
+    the values (a − 1)!b!/(a + b)! for A and −a!(b − 1)!/(a + b)! for B, and a tree is the sum of
+    its leaves (Laberge and Pequignot, Understanding interventional TreeSHAP, 2022). No sampling:
+    values are exact, and those of all features add up to f(x) − E f. Computed from private rows
+    they are the curator's.
+
+    Parameters
+    ----------
+    models : set of decision trees
+        A ``PredictorSet`` or ``ReleasedTrees``.
+    X : array-like of shape (n_rows, n_features)
+    background : array-like of shape (n_background, n_features), optional
+        By default ``X``.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together. Features that are left out play too.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_rows, n_groups), or (n_draws, n_rows, n_groups, n_classes)
+        Of the second class being said, 0 or 1; of several classes each.
+
+    Raises
+    ------
+    TypeError
+        If the set holds no trees.
+    ValueError
+        If a shape or a value is wrong, a feature is unknown or in two groups, or the result would
+        not fit memory.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> X, y = [[0, 1], [1, 1], [0, 0], [1, 0]] * 25, [0, 1, 0, 1] * 25
+    >>> models = CountedTrees(X, y, max_leaves=2).draw(1, psi=0.0, random_state=0)
+    >>> tree_shap(models, X[:2]).round(2).tolist()
+    [[[-0.5, 0.0], [0.5, 0.0]]]
+    """
+    trees = trees_of(models)
+    if trees is None:
+        raise TypeError(
+            f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
+            "for linear models"
+        )
+    rows = _some(trees.rows(X), "X")
+    others = rows if background is None else _some(trees.rows(background), "background")
+    groups = players(features, column_names(trees, rows))
+    outputs = 1 if trees.n_classes == 2 else trees.n_classes
+    size = len(trees) * len(rows) * len(groups) * outputs
+    if size > _MOST_VALUES:
+        raise ValueError(
+            f"{size:,} Shapley values are more than {_MOST_VALUES:,}: pass fewer rows or trees, or "
+            "use shap_importance for their mean size"
+        )
+    known: dict[Node, FloatArray] = {}  # draws are often the same tree
+    for tree in trees.trees:
+        if tree not in known:
+            known[tree] = values_of(tree, rows, others, list(groups.values()), trees.n_classes)
+    return np.stack([known[tree] for tree in trees.trees])
+
+
+def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
+    """Return the groups that are asked about, each a player, no column in two of them.
+
+    >>> players({"a": ["x"], "b": ["x", "y"]}, ["x", "y"])
+    Traceback (most recent call last):
+    ValueError: column 'x' is in two of the features: a player cannot share it
+    """
+    groups = feature_groups(features, names)
+    seen: set[int] = set()
+    for own in groups.values():
+        for column in own.tolist():
+            if column in seen:
+                raise ValueError(
+                    f"column {names[column]!r} is in two of the features: a player cannot share it"
+                )
+            seen.add(column)
+    return groups
+
+
+def values_of(
+    tree: Node,
+    rows: FloatArray,
+    others: FloatArray,
+    groups: "list[NDArray[np.intp]]",
+    n_classes: int,
+) -> FloatArray:
+    """Shapley values (n_rows, groups[, classes]) of one tree."""
+    player = {int(column): place for place, own in enumerate(groups) for column in own}
+    kept = len(groups)
+    for column in sorted(columns_of(tree) - set(player)):
+        player[column] = len(player) + kept  # left out of the groups, and in the game all the same
+    found = np.zeros((len(rows), kept, n_classes))
+    for path, leaf in _paths(tree, ()):
+        own, values = _of_leaf(path, rows, others, player)
+        asked = [place for place, one in enumerate(own) if one < kept]
+        found[:, [own[place] for place in asked], leaf.prediction] += values[:, asked]
+    return found[..., 1] if n_classes == 2 else found
+
+
+def _of_leaf(
+    path: Path, rows: FloatArray, others: FloatArray, player: dict[int, int]
+) -> tuple[list[int], FloatArray]:
+    """Players of a path, and what each adds (n_rows, players) to the leaf being reached."""
+    asked: dict[int, list[tuple[Split, bool]]] = {}
+    for split, yes in path:
+        asked.setdefault(player[split.feature], []).append((split, yes))
+    own = list(asked)
+    mine, place = np.unique(_meets(rows, list(asked.values())), axis=0, return_inverse=True)
+    theirs, counts = np.unique(_meets(others, list(asked.values())), axis=0, return_counts=True)
+    shares = counts / len(others)
+    alive = (mine[:, None] | theirs).all(axis=2)
+    only_mine, only_theirs = mine[:, None] & ~theirs, ~mine[:, None] & theirs
+    a, b = only_mine.sum(axis=2), only_theirs.sum(axis=2)
+    weights = _weights(len(own))
+    for_mine = np.where(alive, weights[a, b], 0.0) * shares
+    for_theirs = np.where(alive, weights[b, a], 0.0) * shares
+    values = np.einsum("uv,uvq->uq", for_mine, only_mine) - np.einsum(
+        "uv,uvq->uq", for_theirs, only_theirs
+    )
+    return own, values[place.reshape(-1)]
+
+
+def _meets(rows: FloatArray, questions: list[list[tuple[Split, bool]]]) -> Mask:
+    """Whether each row answers all questions of each player as the path does, (n_rows, players)."""
+    found = np.ones((len(rows), len(questions)), dtype=bool)
+    for column, own in enumerate(questions):
+        for split, yes in own:
+            answer = RELATIONS[split.relation](rows[:, split.feature], split.reference)
+            found[:, column] &= answer == yes
+    return found
+
+
+def _weights(most: int) -> FloatArray:
+    """Return (a − 1)!·b!/(a + b)! for a, b = 0, …, most; 0 for a = 0."""
+    table = np.zeros((most + 1, most + 1))
+    for a in range(1, most + 1):
+        for b in range(most + 1):
+            table[a, b] = factorial(a - 1) * factorial(b) / factorial(a + b)
+    return table
+
+
+def _paths(node: Node, path: Path) -> "list[tuple[Path, Leaf]]":
+    if isinstance(node, Leaf):
+        return [(path, node)]
+    yes = _paths(node.if_true, (*path, (node, True)))
+    return yes + _paths(node.if_false, (*path, (node, False)))
+
+
+def _some(rows: FloatArray, name: str) -> FloatArray:
+    if not len(rows):
+        raise ValueError(f"{name} must have at least one row")
+    return rows

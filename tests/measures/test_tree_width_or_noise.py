@@ -1,0 +1,159 @@
+"""Width or noise of private trees: against the whole class listed, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import (
+    noise_against_price,
+    width_or_noise,
+    width_or_noise_by_person,
+)
+from rashomon_explorer.planning.trees import energy_cap
+from rashomon_explorer.rashomon_set import CuratorSet
+from tests.trees.listed import errors_of, leaves_of, whole_class
+
+N, PENALTY, PSI = 90, 0.01, 0.205
+SURE = 0.9999
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, size=(N, 3))
+    return X, np.where(rng.random(N) < 0.75, X[:, 0] | X[:, 1], rng.integers(0, 2, size=N))
+
+
+def fitted(table, **settings):
+    asked = {"psi": PSI, "max_leaves": 3, "leaf_penalty": PENALTY, "n_draws": 300, "delta": 1e-6}
+    clf = RashomonTreeClassifier(**{**asked, "random_state": 0, **settings})
+    return clf, clf.fit(*table).rashomon_set_
+
+
+@pytest.fixture(scope="module")
+def private(table):
+    """The law's threshold is below ψ, and about every fourth draw misses."""
+    with pytest.warns(UserWarning):
+        clf, models = fitted(table, epsilon=12.0, hit_rate=0.06)
+    assert 0 < models.plan.law_psi < 0.9 * models.psi and 0.6 < models.hit_rate < 0.95
+    return clf, models
+
+
+@pytest.fixture(scope="module")
+def reference(table, private):
+    return private[0].counted(*table).draw(3000, PSI, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def exact(table, private):
+    """Disagreement of the law that is drawn from, and of the uniform one, over all trees."""
+    X, y = table
+    planned, trees = private[1].plan, whole_class(3, 3)
+    losses = np.array([errors_of(tree, X, y) / N + PENALTY * leaves_of(tree) for tree in trees])
+    says = np.array([private[1].models.__class__((tree,), 2).labels(X)[0] for tree in trees])
+    excess = losses - losses.min()
+    energy = planned.beta * np.maximum(excess - planned.law_psi, 0)
+    laws = {
+        "total": np.exp(-np.minimum(energy, energy_cap(planned.log_size))),
+        "width": (excess <= PSI).astype(float),
+    }
+    found = {}
+    for name, weights in laws.items():
+        chance = (weights / weights.sum()) @ says
+        found[name] = float((2 * chance * (1 - chance)).mean())
+    return {**found, "noise": found["total"] - found["width"]}
+
+
+def test_it_is_what_all_trees_together_say(table, private, reference, exact):
+    found = width_or_noise(private[1], table[0], reference=reference, confidence=SURE)
+    for name in ("total", "width", "noise"):
+        estimate = getattr(found, name)
+        assert estimate.low <= exact[name] <= estimate.high
+        assert estimate.high - estimate.low < 0.1
+    assert exact["noise"] > 0.01 and found.n_reference == 3000
+    assert found.cross_check is None  # draws inside are not alike: nothing to compare
+
+
+def test_draws_inside_are_not_taken_to_be_uniform_where_they_are_not(table, private, exact):
+    """The control: their own disagreement is another number than the set's."""
+    labels, hit = private[1].labels(table[0]), private[1].excess <= PSI
+    naive = width_or_noise(labels, inside=hit, confidence=SURE).width
+    assert not naive.low <= exact["width"] <= naive.high
+
+
+def test_scores_of_two_classes_vary_half_as_much(table, private, reference):
+    X = table[0]
+    half = width_or_noise(private[1], X, reference=reference, measure="score_variance")
+    whole = width_or_noise(private[1], X, reference=reference)
+    assert half.width.value == pytest.approx(whole.width.value / 2)
+
+
+def test_a_flat_law_needs_no_reference(table):
+    _, models = fitted(table, epsilon=60.0, hit_rate=0.0)
+    assert models.plan.law_psi == models.psi
+    found = width_or_noise(models, table[0])
+    inside = models.labels(table[0])[models.excess <= models.psi]
+    chance, many = inside.mean(axis=0), len(inside)
+    pairs = (2 * chance * (1 - chance) * many / (many - 1)).mean()
+    assert found.width.value == pytest.approx(pairs) and found.guaranteed
+
+
+def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, private):
+    models = private[1]
+    with pytest.raises(ValueError, match=r"equally likely up to s = .*counted\(X, y\)\.draw"):
+        width_or_noise(models, table[0])
+    narrower = models.rethreshold(models.plan.law_psi)
+    found = width_or_noise(narrower, table[0])
+    assert found.hit_rate.value < models.hit_rate and found.width.value < found.total.value
+
+
+def test_person_by_person_the_means_are_the_same(table, private, reference):
+    X = pd.DataFrame(table[0], columns=["x0", "x1", "x2"])
+    people = width_or_noise_by_person(private[1], X, reference=reference)
+    whole = width_or_noise(private[1], X, reference=reference)
+    for name in ("total", "width", "noise"):
+        assert people[name].mean() == pytest.approx(getattr(whole, name).value)
+
+
+def test_questions_about_numbers_have_a_reference_too():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.uniform(20, 80, 300), "owns": rng.integers(0, 2, 300)})
+    y = np.where(X["age"] > 40, "old", "young")
+    asked = {"thresholds": {"age": [30, 40, 60]}, "max_leaves": 3, "epsilon": 40.0}
+    clf = RashomonTreeClassifier(**asked, n_draws=30, hit_rate=0.5, random_state=0).fit(X, y)
+    counted = clf.counted(X, y)
+    uniform = counted.draw(200, clf.psi, random_state=0)
+    assert uniform.classes == clf.rashomon_set_.classes == ("old", "young")
+    assert uniform.least == clf.rashomon_set_.least
+    found = width_or_noise(clf.rashomon_set_, X, reference=uniform)
+    assert found.n_reference == 200 and (uniform.labels(X) == (y == "young")).mean() > 0.95
+
+
+def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_path):
+    clf, models = private
+    X, y = table
+    wider = RashomonTreeClassifier(max_leaves=4, leaf_penalty=PENALTY).counted(X, y)
+    linear = RashomonClassifier(n_draws=3, epsilon=80.0, row_norm=2.0).fit(X, y).rashomon_set_
+    reference.save(tmp_path / "a.npz")
+    assert width_or_noise(models, X, reference=CuratorSet.load(tmp_path / "a.npz")).n_reference
+    cases = [
+        (models, models, "reference must be a RashomonSet .*CountedTrees.draw"),
+        (models, linear, "reference must be"),
+        (models, wider.draw(200, PSI, random_state=0), "have more leaves"),
+        (models, clf.counted(X, y).draw(9, 0.1, random_state=0), "its psi is 0.1"),
+        (models.inside(), reference, "must be all draws of a fit"),
+        (replace(models, planned=None), None, "nothing says which law"),
+        (replace(models, independent=False), reference, "or of RashomonTreeClassifier"),
+        (linear, reference, "another set of models"),
+    ]
+    for given, beside, message in cases:
+        with pytest.raises(ValueError, match=message):
+            width_or_noise(given, X, reference=beside)
+    with pytest.raises(ValueError, match="fit again with the larger epsilon"):
+        noise_against_price(models, X, 60.0)
+    with pytest.raises(CuratorOnlyError, match="not in a release"):
+        width_or_noise(models.release(), X)
