@@ -9,19 +9,24 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.explorer.family import of_trees, questions_of, tree_rows
+from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.trees import (
     CountedTrees,
+    ParityFront,
     best_avoiding,
     best_saying,
     best_using,
     feature_table,
     least_losses,
+    parity_front,
 )
 from rashomon_explorer.trees.private import leaves_of
 
+_MOST_KEPT = 500_000
+_SAME = 1e-9
 _NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
@@ -83,6 +88,47 @@ class TreeAnswers:
         """Least ψ of a tree that asks each question, and of one that does not; shares within ψ."""
         psi = float(self.state.psi)
         return self._find(("features", psi), lambda: feature_table(self.counted, psi))
+
+    def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
+        """Least loss against the gap of a label's rate between the groups of a column.
+
+        Columns ``beyond``, loss beyond that of the best tree, and ``gap``; ``attrs["exact"]`` says
+        whether no tree within ψ does better, or these are the best of uniform draws.
+        """
+        front = self._front(column, label)
+        table = pd.DataFrame({"beyond": front.losses - self.counted.least, "gap": front.gaps})
+        table.attrs["exact"] = front.exact
+        return table.rename_axis("tree")
+
+    def fairest(self, column: str, label: int | None = None) -> PredictorSet:
+        """Return the best tree, and the best of those within ψ whose gap is least."""
+        return self._beside(self._front(column, label).tree(-1))
+
+    def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
+        """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them.
+
+        No row of a set whose best tree is another: it was drawn with other settings.
+        """
+        if abs(models.least - self.counted.least) > _SAME:
+            return pd.DataFrame({"beyond": [], "gap": []})
+        groups = group_labels(self.state.data, column).to_numpy()
+        says = models.labels(tree_rows(self.state.data)) == self._label(label)
+        rates = np.array([says[:, groups == group].mean(axis=1) for group in np.unique(groups)])
+        gaps = rates.max(axis=0) - rates.min(axis=0)
+        return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
+
+    def _front(self, column: str, label: int | None) -> ParityFront:
+        psi, of = float(self.state.psi), self._label(label)
+        groups = group_labels(self.state.data, column).to_numpy()
+        return self._find(
+            ("parity", column, of, psi),
+            lambda: parity_front(
+                self.counted, groups, psi, label=of, most=_MOST_KEPT, random_state=0
+            ),
+        )
+
+    def _label(self, label: int | None) -> int:
+        return len(self.state.data.classes) - 1 if label is None else label
 
     def flipping(self, person: int) -> PredictorSet:
         """Return the best tree, and the best that says another label of a person."""

@@ -50,6 +50,7 @@ from rashomon_explorer.plots.tree_answers import (
     plot_tree_questions,
     plot_tree_sizes,
 )
+from rashomon_explorer.plots.tree_parity import plot_tree_parity
 from rashomon_explorer.plots.tree_promise import plot_tree_promise, tree_promise_table
 from rashomon_explorer.plots.tree_use import plot_tree_use, tree_use_table
 from rashomon_explorer.plots.trees import plot_trees
@@ -100,6 +101,7 @@ __all__ = [
     "plot_rules",
     "plot_tradeoff",
     "plot_tree_flips",
+    "plot_tree_parity",
     "plot_tree_promise",
     "plot_tree_questions",
     "plot_tree_sizes",

@@ -10,12 +10,14 @@ from rashomon_explorer.trees.answers import (
 )
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.parity import ParityAnswer, best_with_parity
+from rashomon_explorer.trees.parity_front import ParityFront, parity_front
 from rashomon_explorer.trees.shares import label_shares
 from rashomon_explorer.trees.tree_class import TreeClass
 
 __all__ = [
     "CountedTrees",
     "ParityAnswer",
+    "ParityFront",
     "TreeClass",
     "best_avoiding",
     "best_saying",
@@ -25,4 +27,5 @@ __all__ = [
     "flip_psi",
     "label_shares",
     "least_losses",
+    "parity_front",
 ]

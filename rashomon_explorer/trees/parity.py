@@ -13,11 +13,12 @@ from rashomon_explorer.rashomon_set.models.trees import DecisionTrees, Leaf, Nod
 from rashomon_explorer.trees.answers import need_all
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.fronts import Fronts, TooManyError
-from rashomon_explorer.trees.law import losses_of
 from rashomon_explorer.validation import check_count, check_nonnegative
 
 _FIRST = 0.0025  # ψ that is looked at first; then twice as much each time
-_DRAWS = 2000
+_AT_ONCE = 100  # trees whose labels are held
+DRAWS = 2000
+"""Uniform draws that are looked at where exactness is too much work."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,8 @@ def best_with_parity(
     >>> found.loss, found.gap, found.exact
     (0.5, 0.0, True)
     """
-    need_all(counted)
     check_nonnegative(bound=bound)
-    check_count(most=most)
-    if not 0 <= label < len(counted.classes):
-        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    rates = _Rates.of(counted, groups)
+    rates = asked_rates(counted, groups, label, most)
     psi, known = 0.0, counted.least
     while True:
         try:
@@ -108,14 +105,24 @@ def best_with_parity(
         psi = max(_FIRST, 2 * psi)
 
 
+def asked_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> "Rates":
+    """Check what is asked of all trees, and count rows by group."""
+    need_all(counted)
+    check_count(most=most)
+    if not 0 <= label < len(counted.classes):
+        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
+    return Rates.of(counted, groups)
+
+
 @dataclass(frozen=True, eq=False)
-class _Rates:
+class Rates:
     """Rows of each group, and numbers in which counts by group are written as digits."""
 
     held: IntArray  # (U, G): rows of each combination and group
 
     @classmethod
-    def of(cls, counted: CountedTrees, groups: ArrayLike) -> "_Rates":
+    def of(cls, counted: CountedTrees, groups: ArrayLike) -> "Rates":
+        """Count the rows of each combination of answers by group."""
         given = np.asarray(groups)
         if given.shape != (counted.n,):
             raise DataError(f"groups must hold one of each of {counted.n} rows: {given.shape}")
@@ -136,6 +143,11 @@ class _Rates:
         return np.asarray(self.held.sum(axis=0))
 
     @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """Written count of each combination: what it adds where it is given the label."""
+        return self.held @ np.array(self.units, dtype=np.int64)
+
+    @cached_property
     def units(self) -> list[int]:
         """What one row of each group adds to the written count."""
         units = [1]
@@ -153,11 +165,10 @@ class _Rates:
 
 
 def _within(
-    counted: CountedTrees, rates: _Rates, bound: float, label: int, psi: float, most: int
+    counted: CountedTrees, rates: Rates, bound: float, label: int, psi: float, most: int
 ) -> ParityAnswer | None:
     """Best tree within ψ that meets the bound."""
-    weights = rates.held @ np.array(rates.units, dtype=np.int64)
-    fronts = Fronts(counted, weights, label, psi, most)
+    fronts = Fronts(counted, rates.weights, label, psi, most)
     best: tuple[float, int, int, int, float] | None = None
     for leaves in range(1, counted.trees.most_leaves + 1):
         keys, errors = fronts.whole(leaves)
@@ -176,7 +187,7 @@ def _within(
 
 def _among_draws(
     counted: CountedTrees,
-    rates: _Rates,
+    rates: Rates,
     bound: float,
     label: int,
     psi: float,
@@ -184,24 +195,27 @@ def _among_draws(
     random_state: int | None,
 ) -> ParityAnswer:
     """Best of the constants and of uniform draws within ψ."""
-    drawn, _ = counted.uniform_trees(_DRAWS, psi, random_state)
+    drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
     trees = [*(Leaf(k) for k in range(len(counted.classes))), *drawn]
     found = [
         ParityAnswer(tree, loss, gap, False, known)
-        for tree, loss, gap in _measured(counted, rates, label, trees)
+        for tree, loss, gap in measured_gaps(counted, rates, label, trees)
         if gap <= bound + 1e-12
     ]
     return min(found, key=lambda one: one.loss)
 
 
-def _measured(
-    counted: CountedTrees, rates: _Rates, label: int, trees: list[Node]
+def measured_gaps(
+    counted: CountedTrees, rates: Rates, label: int, trees: list[Node]
 ) -> Iterator[tuple[Node, float, float]]:
-    held = DecisionTrees(tuple(trees), len(counted.classes))
-    says = held.labels(counted.rows.patterns)
-    rows = np.arange(says.shape[1])
-    for tree, labels, leaves in zip(trees, says, held.complexity(0.0).tolist(), strict=True):
-        errors = int(counted.rows.wrong[rows, labels].sum())
-        shares = rates.held[labels == label].sum(axis=0) / rates.sizes
-        loss = float(losses_of(counted.unit, counted.leaf_penalty, leaves, np.array([errors]))[0])
-        yield tree, loss, float(shares.max() - shares.min())
+    """Each tree with its loss and its gap."""
+    for start in range(0, len(trees), _AT_ONCE):
+        some = tuple(trees[start : start + _AT_ONCE])
+        held = DecisionTrees(some, len(counted.classes))
+        says = held.labels(counted.rows.patterns)
+        rows = np.arange(says.shape[1])
+        for tree, labels, leaves in zip(some, says, held.complexity(0.0).tolist(), strict=True):
+            errors = int(counted.rows.wrong[rows, labels].sum())
+            shares = rates.held[labels == label].sum(axis=0) / rates.sizes
+            loss = counted.loss(leaves, errors)
+            yield tree, loss, float(shares.max() - shares.min())

@@ -31,6 +31,7 @@ OF_TREES = {
     "tree_questions": "features",
     "tree_use": "features",
     "tree_sizes": "set",
+    "tree_parity": "people",
     "trees": "set",
     "rules": "set",
     "witness": "set",

@@ -5,6 +5,7 @@ import pytest
 
 from rashomon_explorer import Explorer, load_dataset
 from rashomon_explorer.explorer.definitions import of_figure
+from rashomon_explorer.explorer.family import questions_of, tree_rows
 from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
 
 
@@ -27,7 +28,16 @@ def _chosen(page, view):
 
 
 LINEAR = {"coefficients", "importance", "ranges", "bounds", "pair", "selection panel"}
-TREES = {"trees", "rules", "witness", "tree_sizes", "tree_flips", "tree_questions", "tree_use"}
+TREES = {
+    "trees",
+    "rules",
+    "witness",
+    "tree_sizes",
+    "tree_flips",
+    "tree_questions",
+    "tree_use",
+    "tree_parity",
+}
 
 
 def test_figures_are_offered_that_have_something_to_show(page):
@@ -93,3 +103,46 @@ def test_one_model_is_of_linear_models_alone(page):
     page.state.family = "linear"
     assert panel.goal.layout.display is None and page.draw_panel.widget.layout.display == "none"
     page.state.family, page.state.goal = "trees", "set"
+
+
+def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
+    card, answers, data = page.cards["tree_parity"], page.tree_answers, page.data
+    card.redraw()
+    figure = card.view.figure
+    names = [one["name"] for one in figure["data"]]
+    assert names == ["drawn trees", "least loss", "best tree", "least gap"]
+    assert "exact: no tree does better" in figure["layout"]["title"]["text"]
+    assert "exact" in card._kinds.value and figure["layout"]["meta"]["view"] == "curator"
+    front = answers.parity("group")
+    both = answers.fairest("group")
+    questions = questions_of(data).answers(tree_rows(data).to_numpy(dtype=float))
+    says = both.labels(questions) == 1
+    groups = data.sensitive["group"].to_numpy()
+    rates = [says[:, groups == one].mean(axis=1) for one in np.unique(groups)]
+    assert abs(rates[0] - rates[1])[[0, 1]] == pytest.approx(front["gap"].iloc[[0, -1]].to_numpy())
+    assert both.excess[1] == pytest.approx(front["beyond"].iloc[-1])
+    # No drawn tree lies below the line.
+    drawn = answers.drawn_gaps(page.rashomon_set, "group")
+    for _, one in drawn[drawn["beyond"] <= page.state.psi].iterrows():
+        reached = front["gap"][front["beyond"] <= one["beyond"] + 1e-9]
+        assert reached.min() <= one["gap"] + 1e-9
+    card._by.value = "age_index"  # one choice for every figure
+    assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
+    page.state.group_column = "group"
+    page.state.selection = (2,)
+    assert max(card.recipe().figure().data[0].marker.size) == 10
+    page.state.selection = ()
+    witness = page.cards["witness"]
+    witness.does.value = "differs least between groups"
+    assert "with the least gap by group" in witness.recipe().figure().layout.title.text
+
+
+def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
+    page.tree_answers._known.clear()
+    monkeypatch.setattr("rashomon_explorer.explorer.tree_answers._MOST_KEPT", 1)
+    for name in ("tree_parity", "witness"):
+        card = page.cards[name]
+        card.redraw()
+        assert "sampled" in card._kinds.value and "exact</" not in card._kinds.value
+        assert "of 2,000" in card.view.figure["layout"]["title"]["text"]
+    page.tree_answers._known.clear()

@@ -79,12 +79,13 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
         losses = getattr(answers, way)(table.index[7]).losses
         assert losses[1] - losses[0] == pytest.approx(table[column].iloc[7], abs=1e-9)
     witness = explorer.cards["witness"]
-    for does in witness.does.options:
+    for does in reversed(witness.does.options):
         witness.does.value = does
         assert "loses" in witness.recipe().figure().layout.title.text
     explorer.state.view = "release"
     assert "not part of the release" in _words(witness)[0]
     explorer.state.view, explorer.state.people = "curator", ()
+    witness.does.value = "says another label of the picked person"
     assert "Pick somebody" in _words(witness)[0]
 
 

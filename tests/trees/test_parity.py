@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees import CountedTrees, best_with_parity, label_shares
+from rashomon_explorer.trees import (
+    CountedTrees,
+    best_with_parity,
+    label_shares,
+    parity_front,
+)
 from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
 
 CLASSES = [
@@ -42,6 +47,40 @@ def test_the_best_tree_under_a_bound(shape, seed, many):
         at = trees.index(found.tree)
         assert losses[at] == pytest.approx(found.loss, abs=1e-12)
         assert gaps[at] == pytest.approx(found.gap) and found.gap <= bound + 1e-12
+
+
+@pytest.mark.parametrize("shape", CLASSES, ids=str)
+@pytest.mark.parametrize("many", [2, 3])
+def test_the_front_is_that_of_every_tree_written_out(shape, many):
+    counted, _, y, trees, losses, said = made(shape, 2)
+    groups = np.random.default_rng(7).integers(0, many, size=len(y))
+    rates = np.array([(said[:, groups == g] == 1).mean(axis=1) for g in range(many)])
+    gaps = rates.max(axis=0) - rates.min(axis=0)
+    for psi in (0.0, 0.15, 1.0):
+        front = parity_front(counted, groups, psi)
+        inside = losses <= counted.least + psi + 1e-12
+        assert front.exact and front.losses[0] == pytest.approx(counted.least)
+        assert (np.diff(front.losses) > 0).all() and (np.diff(front.gaps) < 0).all()
+        # No tree lies below the front, and each of its points is a tree.
+        for loss, gap in zip(losses[inside], gaps[inside], strict=True):
+            reached = front.gaps[front.losses <= loss + 1e-9]
+            assert reached.min() <= gap + 1e-9
+        for place in range(len(front.losses)):
+            at = trees.index(front.tree(place))
+            assert losses[at] == pytest.approx(front.losses[place], abs=1e-12)
+            assert gaps[at] == pytest.approx(front.gaps[place], abs=1e-12)
+
+
+def test_a_front_of_draws_is_marked_and_lies_nowhere_below_the_exact_one():
+    counted, _, y, *_ = made((3, 4, None, 2, False), 1)
+    groups = np.arange(len(y)) % 2
+    exact = parity_front(counted, groups, 0.3)
+    drawn = parity_front(counted, groups, 0.3, most=1, random_state=0)
+    assert exact.exact and not drawn.exact
+    for loss, gap in zip(drawn.losses, drawn.gaps, strict=True):
+        assert exact.gaps[exact.losses <= loss + 1e-12].min() <= gap + 1e-12
+    with pytest.raises(DataError, match="all rows are of the group"):
+        parity_front(counted, np.zeros(len(y)), 0.1)
 
 
 def test_what_is_too_much_work_is_marked():

@@ -27,6 +27,7 @@ from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
 from rashomon_explorer.explorer.cards.spread import SpreadCard
 from rashomon_explorer.explorer.cards.tree_answers import (
     TreeFlipsCard,
+    TreeParityCard,
     TreeQuestionsCard,
     TreeSizesCard,
     WitnessCard,
@@ -66,6 +67,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     TreeSizesCard,
     TreeFlipsCard,
     TreeQuestionsCard,
+    TreeParityCard,
     WitnessCard,
 )
 """Every figure of the page."""
@@ -101,6 +103,7 @@ __all__ = [
     "SpreadCard",
     "TradeoffCard",
     "TreeFlipsCard",
+    "TreeParityCard",
     "TreeQuestionsCard",
     "TreeSizesCard",
     "TreeUseCard",

@@ -61,14 +61,14 @@ class Recipe:
         Returns the numbers behind it.
     lines : tuple of str
         Python that shows the same figure, given ``explorer``.
-    marks : tuple of Mark
-        Which kinds of number it shows.
+    marks : tuple of Mark, or callable
+        Which kinds of number it shows; a callable says it once the figure is made.
     """
 
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
     lines: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[Mark, ...] | Callable[[], tuple[Mark, ...]] = ()
 
 
 def of_the_set(
@@ -282,7 +282,8 @@ class FigureCard:
         coded = self._code_button.value and recipe.lines
         self._code.value = code_block(recipe.lines) if coded else ""
         self._meaning.value = self._meant() if self._meaning_button.value else ""
-        self._kinds.value = marks_html(*recipe.marks)
+        marks = recipe.marks() if callable(recipe.marks) else recipe.marks
+        self._kinds.value = marks_html(*marks)
 
     def _meant(self) -> str:
         own = f'<p class="rx-note">{self.definition}</p>' if self.definition else ""

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.cards.base import Recipe, empty
+from rashomon_explorer.explorer.cards.by_column import ByColumn
 from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
@@ -24,11 +25,11 @@ from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.width_or_noise import told
 from rashomon_explorer.rashomon_set import PredictorSet
 
-_NO_GROUPS = "No column of this table tells people apart."
+NO_GROUPS = "No column of this table tells people apart."
 _PEOPLE = "explorer.picked.everyone"
 
 
-class GroupCard(StudyCard):
+class GroupCard(ByColumn, StudyCard):
     """A figure of groups, by the column that is chosen for the whole view."""
 
     of_table: ClassVar[bool] = True
@@ -41,36 +42,13 @@ class GroupCard(StudyCard):
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
-        self._offering = False
-        self._by = ipywidgets.Dropdown(description="by", options=[])
-        self._by.observe(self._chosen, "value")
-        self.state.observe(lambda _: self._tell(), ["data", "group_column"])
-        self._tell()
-        return [self._by]
-
-    def _chosen(self, _: object) -> None:
-        if not self._offering:
-            self.state.group_column = self._by.value or ""
-
-    def _tell(self) -> None:
-        """Offer every column by which people can be told apart, the chosen one chosen."""
-        self._offering = True
-        self._by.options = self.session.picked.columns
-        self._by.value = self.column or None
-        self._offering = False
+        return [self.pick_column()]
 
     def _lacks(self) -> str:
         lacks = super()._lacks()
         if lacks:
             return lacks
-        return "" if self.column else _NO_GROUPS
-
-    @property
-    def column(self) -> str:
-        """The chosen column; the first one that there is before anyone chose."""
-        columns = self.session.picked.columns
-        chosen = self.state.group_column
-        return chosen if chosen in columns else columns[0] if columns else ""
+        return "" if self.column else NO_GROUPS
 
     def _audit(self, models: Any, column: str) -> Any:
         people = self.session.picked.everyone

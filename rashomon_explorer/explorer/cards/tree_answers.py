@@ -1,5 +1,6 @@
 """Cards of what is true of all sparse trees, drawn or not.  Curator: from private rows."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -8,11 +9,17 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, FigureCard, Recipe, empty
+from rashomon_explorer.explorer.cards.by_column import ByColumn
+from rashomon_explorer.explorer.cards.groups import NO_GROUPS
+from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import also_said, keep_choice
-from rashomon_explorer.explorer.marks import EXACT
+from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.marks import EXACT, SAMPLED
+from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.tree_answers import TreeAnswers
 from rashomon_explorer.plots import (
     plot_tree_flips,
+    plot_tree_parity,
     plot_tree_questions,
     plot_tree_sizes,
     plot_trees,
@@ -21,6 +28,7 @@ from rashomon_explorer.plots.text import number
 
 _PERSON = "says another label of the picked person"
 _ASKS, _LACKS = "asks", "does not ask"
+_EQUAL = "differs least between groups"
 _NOBODY = "Pick somebody under <b>People &amp; groups</b>,<br>or choose a question here."
 
 
@@ -125,33 +133,111 @@ class TreeQuestionsCard(_OfAllTrees):
         return self.exact(partial(plot_tree_questions, psi=psi), self.answers.features, line)
 
 
-class WitnessCard(_OfAllTrees):
-    """The best tree that flips somebody, or asks or does not ask a question."""
+class TreeParityCard(ByColumn, _OfAllTrees):
+    """What equal rates cost: the least gap between groups that trees of every loss reach."""
+
+    name = "tree_parity"
+    title = "What do equal rates cost?"
+    short = "Exact gap against loss"
+    label = "Least loss of sparse trees against the gap between groups, and drawn trees"
+    selectable = True
+    needs: ClassVar[tuple[str, ...]] = (
+        *_OfAllTrees.needs,
+        "group_column",
+        "rashomon_set",
+        "selection",
+    )
+    definition = (
+        "The gap is the largest less the least share of a group that gets the label. On the line "
+        "lie the trees within ψ that no other beats at both loss and gap: exact, over every tree, "
+        "or, where that is too much work, of 2,000 uniform draws and then marked as sampled. "
+        "Dots are drawn trees. Chosen on these rows, the fairest tree looks better than it is."
+    )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        picks(self)
+
+    def controls(self) -> list[ipywidgets.Widget]:
+        """See `FigureCard.controls`."""
+        self.rate = ipywidgets.Dropdown(description="rate of", options=[])
+        self.rate.observe(lambda _: self.changed(), "value")
+        return [self.pick_column(), self.rate]
+
+    def of_all(self) -> Recipe:
+        """See `_OfAllTrees.of_all`."""
+        classes = tuple(map(str, self.state.data.classes))
+        keep_choice(self.rate, classes, classes[-1])
+        self.rate.layout.display = None if len(classes) > 2 else "none"
+        if not self.column:
+            return empty(self.title, NO_GROUPS)
+        label, column, psi = classes.index(self.rate.value), self.column, float(self.state.psi)
+        models, chosen = self.state.rashomon_set, tuple(self.state.selection)
+        answers = self.answers
+
+        def figure() -> go.Figure:
+            front = answers.parity(column, label)
+            drawn = None
+            if trees_in(models):
+                drawn = answers.drawn_gaps(models, column, label)
+            return plot_tree_parity(
+                front,
+                psi,
+                label=f"“{classes[label]}”",
+                column=column,
+                exact=front.attrs["exact"],
+                drawn=drawn,
+                highlight=chosen,
+            )
+
+        of = f"{column!r}, {label}"
+        lines = (
+            "from rashomon_explorer.plots import plot_tree_parity",
+            f"front = explorer.tree_answers.parity({of})",
+            f"plot_tree_parity(front, {psi!r}, column={column!r}, exact=front.attrs['exact'])",
+        )
+        return Recipe(
+            figure,
+            lambda: answers.parity(column, label),
+            lines,
+            lambda: (EXACT,) if answers.parity(column, label).attrs["exact"] else (SAMPLED,),
+        )
+
+
+class WitnessCard(ByColumn, _OfAllTrees):
+    """The best tree that flips somebody, asks a question or not, or treats groups alike."""
 
     name = "witness"
     title = "The best tree that …"
     label = "The best tree, and beside it the best that does what is chosen"
+    needs: ClassVar[tuple[str, ...]] = (*_OfAllTrees.needs, "group_column")
     definition = (
         "To the left the best tree of all; to the right the best one that says another label of "
-        "the person picked last, or that asks or does not ask a question. Exact: no tree of the "
-        "class that does so loses less."
+        "the person picked last, that asks or does not ask a question, or, of those within ψ, "
+        "whose rates of the last class differ least between groups. Exact, unless it says "
+        "otherwise: no tree of the class that does so loses less."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
         self.does = ipywidgets.Dropdown(
-            description="the best that", options=[_LACKS, _ASKS, _PERSON], value=_LACKS
+            description="the best that", options=[_LACKS, _ASKS, _PERSON, _EQUAL], value=_LACKS
         )
         self.question = ipywidgets.Dropdown(description="question", options=[])
         for control in (self.does, self.question):
             control.observe(lambda _: self.changed(), "value")
-        return [self.does, self.question]
+        return [self.does, self.question, self.pick_column()]
 
     def of_all(self) -> Recipe:
         """See `_OfAllTrees.of_all`."""
         keep_choice(self.question, self.answers.questions)
         does, asked = self.does.value, self.question.value
-        self.question.disabled = does == _PERSON
+        self.question.layout.display = None if does in (_ASKS, _LACKS) else "none"
+        self._by.layout.display = None if does == _EQUAL else "none"
+        if does == _EQUAL:
+            if not self.column:
+                return empty(self.title, NO_GROUPS)
+            return self._of("fairest", self.column, self._least_gap)
         if does != _PERSON:
             way = "asking" if does == _ASKS else "without"
             return self._of(way, asked, f"that {does} “{asked}”")
@@ -160,16 +246,24 @@ class WitnessCard(_OfAllTrees):
         person = int(self.state.people[-1])
         return self._of("flipping", person, f"that flips person {person}")
 
-    def _of(self, way: str, of: Any, words: str) -> Recipe:
+    def _least_gap(self) -> tuple[str, bool]:
+        exact = bool(self.answers.parity(self.column).attrs["exact"])
+        found = "" if exact else " of 2,000 draws"
+        return f"with the least gap{found} by {self.column}", exact
+
+    def _of(self, way: str, of: Any, words: str | Callable[[], tuple[str, bool]]) -> Recipe:
+        def said() -> tuple[str, bool]:
+            return (words, True) if isinstance(words, str) else words()
+
         def figure() -> go.Figure:
             models = getattr(self.answers, way)(of)
             beyond = float(models.losses[1] - models.losses[0])
             much = f"{number(beyond)} more" if beyond > 0 else "no more"
-            told = f"The best tree {words} loses {much}"
+            told = f"The best tree {said()[0]} loses {much}"
             return also_said(plot_trees(models, [0, 1]), "the best to the left", told)
 
         lines = (
             "from rashomon_explorer.plots import plot_trees",
             f"plot_trees(explorer.tree_answers.{way}({of!r}), [0, 1])",
         )
-        return Recipe(figure, None, lines, (EXACT,))
+        return Recipe(figure, None, lines, lambda: (EXACT,) if said()[1] else (SAMPLED,))

@@ -72,7 +72,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Who is affected?",
         (
             ("people_ranges", "people table", "people", "tree_flips"),
-            ("person", "gaps", "frontier", "burden", "width_or_noise"),
+            ("person", "gaps", "frontier", "burden", "width_or_noise", "tree_parity"),
         ),
         strips=("people headline",),
     ),
