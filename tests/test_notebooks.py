@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 APPS = Path(__file__).resolve().parents[1] / "apps"
-GUIDED = ("first_look", "what_epsilon_buys", "one_private_model", "tuning", "auditing_a_model")
+GUIDED = (
+    "first_look",
+    "what_epsilon_buys",
+    "one_private_model",
+    "tuning",
+    "auditing_a_model",
+    "sparse_trees",
+)
 
 
 def _cells(name: str) -> list[dict[str, Any]]:

@@ -324,13 +324,40 @@ class CountedTrees(Shown):
         return float(losses_of(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
 
     def as_set(
-        self, trees: Sequence[Node], losses: FloatArray, psi: float, *, independent: bool = False
+        self,
+        trees: Sequence[Node],
+        losses: ArrayLike | None = None,
+        psi: float = 0.0,
+        *,
+        independent: bool = False,
     ) -> PredictorSet:
-        """Gather trees of the class, of known losses, beside the best one."""
+        """Gather trees of the class beside the best one.
+
+        Parameters
+        ----------
+        trees : sequence of Split or Leaf
+            On the yes-or-no features, as :meth:`best` and ``best_saying`` give them.
+        losses : array-like of shape (K,), optional
+            By default measured.
+        psi : float, default=0.0
+            Rashomon threshold, in units of the loss.
+        independent : bool, default=False
+            Whether they are independent draws of one law.
+
+        Examples
+        --------
+        >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+        >>> counted.as_set([counted.best()]).losses.tolist()
+        [0.0]
+        """
+        if losses is None:
+            leaves = DecisionTrees(tuple(trees), len(self.classes)).complexity(0.0).tolist()
+            each = zip(leaves, map(self.errors, trees), strict=True)
+            losses = [self.loss(many, errors) for many, errors in each]
         return PredictorSet(
             models=self._asking(trees),
             reference=self._asking([self.best()]),
-            losses=losses,
+            losses=np.asarray(losses, dtype=float),
             least=self.least,
             psi=float(psi),
             task="classification",
