@@ -7,15 +7,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimate import hit_interval
-from rashomon_explorer.plots.text import percent, plural, short_names
+from rashomon_explorer.plots.text import percent, plural
 from rashomon_explorer.plots.theme import BLUE, GREY, SKY, new_figure
-from rashomon_explorer.plots.trees import need_trees, trees_band
+from rashomon_explorer.plots.trees import need_trees, short_question, trees_band
 from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
 from rashomon_explorer.rashomon_set.models.trees import Node, Split
 from rashomon_explorer.rashomon_set.models.written import as_question
 from rashomon_explorer.samplers import traits_of
 
 _MOST = 20
+_LETTERS = 28  # of a question that fit beside its bar
 _CONFIDENCE = 0.95
 
 
@@ -140,7 +141,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         yaxis={
             "tickmode": "array",
             "tickvals": places,
-            "ticktext": short_names(shown.index),
+            "ticktext": [escape(short_question(str(words), _LETTERS)) for words in shown.index],
             "range": [-0.6, len(shown) - 0.4],
             "showgrid": False,
         },

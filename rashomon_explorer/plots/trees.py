@@ -19,6 +19,7 @@ from rashomon_explorer.rashomon_set.models.written import as_question
 MOST_TREES = 9
 _TITLE = "Trees, one by one"
 _WORD = 18  # letters of a question that fit
+_RELATIONS = {"=", "≠", "≤", "≥", "<", ">"}
 
 
 def plot_trees(
@@ -94,6 +95,19 @@ def need_trees(models: object) -> DecisionTrees:
     return held
 
 
+def short_question(words: str, most: int) -> str:
+    """Shorten a question to so many letters at its column, so that what it compares with is read.
+
+    >>> short_question("late_payments_share > 0.15", 18), short_question("owns", 18)
+    ('late_payme… > 0.15', 'owns')
+    """
+    if len(words) <= most:
+        return words
+    column, relation, reference = words.rpartition(" ")[0].rpartition(" ")
+    end = words[len(column) :] if relation and reference in _RELATIONS else ""
+    return f"{words[: max(3, most - 1 - len(end))]}…{end}"
+
+
 def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Figure:
     """Mark a figure of trees: the curator's, or with the price that was paid."""
     if not isinstance(models, ReleasedTrees):
@@ -162,7 +176,7 @@ class _Drawing:
             for end in (yes, no):
                 self.lines[0].extend([x, end[0], None])
                 self.lines[1].extend([y, end[1], None])
-            short = asked if len(asked) <= _WORD else f"{asked[: _WORD - 1]}…"
+            short = short_question(asked, _WORD)
             self.questions.append((x, y, escape(short), words))
             return x, y
 
