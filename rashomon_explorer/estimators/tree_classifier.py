@@ -56,8 +56,9 @@ class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParamete
         Total δ of one fit; 0 asks for pure DP.
     n_draws : int, default=20
         Number of trees.
-    max_leaves : int, default=5
-        Most leaves of a tree.
+    max_leaves : int or None, default=None
+        Most leaves of a tree; None for 5, or as many as can be counted in 4 GiB on so many rows and
+        questions, which are public: ``plan_.most_leaves`` says.
     max_depth : int or None, default=None
         Most questions on a path; None for as many as the leaves allow.
     leaf_penalty : float, default=0.005
@@ -156,7 +157,7 @@ default=None
         leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
         questions = self._questions(table.feature_names)
         classes = self._labels(table)
-        trees = self._class_of(len(questions), len(classes))
+        trees = self._class_of(len(questions), len(classes), table.shape[0])
         costs = self._cost_matrix(classes)
         planned = self._planned(table.shape[0], trees, questions)
         if costs is not None:
@@ -220,7 +221,7 @@ default=None
         questions = self._questions(table.feature_names)
         classes = self._labels(table)
         costs = self._cost_matrix(classes)
-        trees = self._class_of(len(questions), len(classes))
+        trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
         rows, labels = table.values
         check_classification_targets(labels)
@@ -229,7 +230,7 @@ default=None
             questions.answers(rows),
             labels,
             questions=questions,
-            max_leaves=self.max_leaves,
+            max_leaves=trees.max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
             costs=costs,
@@ -335,7 +336,7 @@ default=None
         counted = CountedTrees(
             questions.answers(rows),
             class_codes(labels, public["classes_"]).astype(int),
-            max_leaves=self.max_leaves,
+            max_leaves=public["tree_class_"].max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
             costs=costs,

@@ -27,6 +27,7 @@ from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix, dearest
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 
+_LEAVES = 5  # where none are asked for
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
@@ -38,7 +39,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
-        "max_leaves": [Interval(Integral, 1, None, closed="left")],
+        "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
         "hit_rate": [Interval(Real, 0, 1, closed="left")],
@@ -58,7 +59,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_draws: int = 20,
-        max_leaves: int = 5,
+        max_leaves: int | None = None,
         max_depth: int | None = None,
         leaf_penalty: float = 0.005,
         hit_rate: float = 0.9,
@@ -124,8 +125,9 @@ class TreeParameters(ShowsFit, LooksThrough):
             asked = len(names) - len(self.thresholds) + several
         else:
             questions = self._questions(names)
-            return self._planned(n_samples, self._class_of(len(questions), n_classes), questions)
-        return self._planned(n_samples, self._class_of(asked, n_classes))
+            trees = self._class_of(len(questions), n_classes, n_samples)
+            return self._planned(n_samples, trees, questions)
+        return self._planned(n_samples, self._class_of(asked, n_classes, n_samples))
 
     def _questions(self, names: Sequence[str]) -> Questions:
         if self.schema is not None:
@@ -135,7 +137,9 @@ class TreeParameters(ShowsFit, LooksThrough):
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
         return cost_matrix(self.costs, np.asarray(classes).tolist())
 
-    def _class_of(self, n_questions: int, n_classes: int) -> TreeClass:
+    def _class_of(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
+        if self.max_leaves is None:
+            return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
     def _planned(self, n: int, trees: TreeClass, questions: Questions | None = None) -> TreePlan:

@@ -204,19 +204,39 @@ class TreeClass(Shown):
         needed = self.memory(n)
         if needed <= most:
             return
-        fits = self._that_fit(n, most)
+        smaller = self._within(n, most)
+        fits = f"{smaller.max_leaves} leaves fit" if smaller else "no number of leaves fits"
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
             f"{n:,} rows may take {_gib(needed)}, and {_gib(most)} are allowed: {fits}, take fewer "
             "features, or allow more memory"
         )
 
-    def _that_fit(self, n: int, most: int) -> str:
-        for leaves in range(self.max_leaves - 1, 0, -1):
-            smaller = TreeClass(self.n_features, leaves, self.max_depth, self.n_labels)
-            if smaller.memory(n) <= most:
-                return f"{leaves} leaves fit"
-        return "no number of leaves fits"
+    def largest(self, n: int, most: int = DEFAULT_MEMORY) -> "TreeClass":
+        """Return the class with as many leaves, up to its own, as can be counted on n rows.
+
+        Public numbers decide alone; one leaf is left where not even two fit.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        most : int, default=4 GiB
+            Bytes.
+
+        Examples
+        --------
+        >>> TreeClass(12, 5).largest(32_561).max_leaves, TreeClass(71, 5).largest(32_561).max_leaves
+        (5, 4)
+        """
+        return self if self.memory(n) <= most else self._within(n, most) or self._of(1)
+
+    def _within(self, n: int, most: int) -> "TreeClass | None":
+        smaller = map(self._of, range(self.max_leaves - 1, 0, -1))
+        return next((trees for trees in smaller if trees.memory(n) <= most), None)
+
+    def _of(self, leaves: int) -> "TreeClass":
+        return TreeClass(self.n_features, leaves, self.max_depth, self.n_labels)
 
     def _title(self) -> str:
         return f"TreeClass: {self.size:,} trees"

@@ -346,3 +346,17 @@ class TestRelease:
         again = RashomonSet.load(tmp_path / "a.npz")
         assert np.array_equal(again.losses, fitted.rashomon_set_.losses)
         assert again.guarantee.holds
+
+
+def test_trees_have_five_leaves_or_as_many_as_can_be_counted(table):
+    """From public numbers alone; who asks for more is refused, with what would fit."""
+    asked = RashomonTreeClassifier(n_draws=1)
+    assert asked.plan(32_561, 12).most_leaves == 5
+    assert asked.plan(32_561, 71).most_leaves == 4
+    with pytest.raises(ValueError, match="4 leaves fit"):
+        asked.set_params(max_leaves=5).plan(32_561, 71)
+    X, y = table
+    fitted = RashomonTreeClassifier(n_draws=2, random_state=0).fit(X, y)
+    five = RashomonTreeClassifier(n_draws=2, max_leaves=5, random_state=0).fit(X, y)
+    assert fitted.tree_class_ == five.tree_class_ and fitted.counted(X, y).size(0.02) > 0
+    assert (fitted.predict(X) == five.predict(X)).all()
