@@ -21,7 +21,8 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     WeakGuaranteeWarning,
 )
-from rashomon_explorer.privacy import pure
+from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.privacy import compose, pure
 from rashomon_explorer.privacy.audit import discrete
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.tuning import validation_rows
@@ -131,6 +132,10 @@ def test_the_price_is_never_more_than_was_asked(
     planned = asked.plan(1000, 3)
     assert planned.guarantee.epsilon(delta) <= 0.7 * (1 + 1e-9)
     assert planned.guarantee.epsilon(delta) >= 0.6
+    if planned.refit is not None:  # it is paid for beside the draws of penalties
+        alone = price(planned.eta, n_draws, ledger=True)
+        both = compose([alone, planned.refit.guarantee]).epsilon(delta)
+        assert alone.epsilon(delta) < both == pytest.approx(planned.guarantee.epsilon(delta))
     halves = 2 if planned.mechanism == "generalised" else 1
     assert planned.beta == planned.eta / planned.constants.priced_range / halves
     if refit is None and n_draws == 1 and delta == 0:
