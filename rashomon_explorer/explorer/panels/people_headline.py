@@ -162,8 +162,10 @@ def _enough(session: Any) -> str:
     except (ValueError, ImportError) as error:
         return f"Whether the draws are enough cannot be told: {escape(str(error).split(':')[0])}."
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
+    # Two by two: pairs that share a model are no new evidence.
     answer = "are enough" if found.enough else "are <b>not enough</b>"
     return (
         f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of people, "
-        f"{ends} at 95 %: {plural(found.n_draws, 'draw')} {answer} for ± {percent(_HALF_WIDTH)}."
+        f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
+        f"± {percent(_HALF_WIDTH)}."
     )
