@@ -86,7 +86,7 @@ def plot_pair(
             hovertemplate="%{hovertext}: %{x:.4g}<extra></extra>",
         )
     figure.update_layout(
-        xaxis={"title": "coefficient (per unit of scaled feature)", "zeroline": True},
+        xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
         yaxis={
             "tickmode": "array",
             "tickvals": rows,

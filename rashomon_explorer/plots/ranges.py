@@ -28,7 +28,7 @@ def plot_ranges(
     exact: pd.DataFrame,
     values: FloatArray | None = None,
     *,
-    unit: str = "coefficient (per unit of scaled feature)",
+    unit: str = "coefficient, per scaled unit",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot exact ranges as bars, the draws of the Rashomon set as dots, and the shortfall.

@@ -73,5 +73,5 @@ def plot_released_spread(released: ReleasedSet) -> go.Figure:
 def _coefficient_ranges(
     table: pd.DataFrame, counted_as: str, *, over: str = "all draws"
 ) -> go.Figure:
-    unit = "coefficient (per unit of scaled feature)"
+    unit = "coefficient, per scaled unit"
     return range_bars(table, _TITLE, unit, counted_as, of="coefficient", over=over)

@@ -1,5 +1,6 @@
 """The one look of every figure: colours, page templates, bands that say who may see a figure."""
 
+import re
 from functools import cache
 from typing import Any, Literal
 
@@ -20,6 +21,9 @@ LOSS_SCALE = "Cividis"
 """Colour scale of losses: even in lightness, the same for colour-blind readers."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+_PHONE = 40
+"""Letters of a figure's own words that fit beside each other on a phone."""
 
 View = Literal["curator", "release", "none"]
 
@@ -194,7 +198,7 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
     figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
     figure.add_annotation(
         name="empty",
-        text=text,
+        text="<br>".join(_wrapped(line) for line in text.split("<br>")),
         showarrow=False,
         xref="paper",
         yref="paper",
@@ -204,3 +208,17 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
         opacity=0.8,
     )
     return figure
+
+
+def _wrapped(line: str) -> str:
+    """Break a line that is wider than a phone; marks such as ``<b>`` take no room."""
+    lines, width = [""], 0
+    for word in line.split(" "):
+        seen = len(re.sub(r"<[^>]*>", "", word))
+        if lines[-1] and width + 1 + seen > _PHONE:
+            lines.append(word)
+            width = seen
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+            width += 1 + seen
+    return "<br>".join(lines)

@@ -94,8 +94,8 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
         hovertemplate="false alarms %{x:.1%}: misses at least %{y:.1%}<extra></extra>",
     )
     figure.update_layout(
-        xaxis={"title": "false alarms (type I error)", "range": [0, 1], "tickformat": ".0%"},
-        yaxis={"title": "misses (type II error)", "range": [-0.02, 1.02], "tickformat": ".0%"},
+        xaxis={"title": "false alarms, type I", "range": [0, 1], "tickformat": ".0%"},
+        yaxis={"title": "misses, type II", "range": [-0.02, 1.02], "tickformat": ".0%"},
         margin={"b": 96},
         meta={"view": "plan"},
     )

@@ -135,7 +135,7 @@ def plot_two_sets(
         )
     figure.update_layout(
         barmode="overlay",
-        xaxis={"title": "coefficient (per unit of scaled feature)", "zeroline": True},
+        xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
         yaxis={
             "tickmode": "array",
             "tickvals": rows,

@@ -85,6 +85,20 @@ def test_a_figure_alone_is_shown(kind, model, loans, caplog):
     assert card.view.rev and card.view.figure["layout"]["title"]["text"]
     assert "could not be drawn" not in json.dumps(card.view.figure, default=str)
     assert not caplog.records and loans.state.alert is None
+    assert min(_sizes(card.view.figure["layout"]), default=11) >= 11  # what is read
+
+
+def _sizes(values, within="layout"):
+    """Sizes of the letters that a layout asks for, at any depth."""
+    for name, value in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(value, dict | list | tuple):
+            yield from _sizes(value, name)
+        elif name == "size" and str(within).endswith("font"):
+            yield value
+
+
+def test_small_letters_are_found():
+    assert [*_sizes({"yaxis": {"tickfont": {"size": 9}, "marker": {"size": 4}}})] == [9]
 
 
 def test_a_figure_that_fails_is_told_apart(model, loans, caplog):

@@ -6,6 +6,7 @@ from rashomon_explorer import RashomonClassifier, RashomonSet, plots
 from rashomon_explorer.planning import plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.bands import doubt_of
+from rashomon_explorer.plots.theme import empty_figure
 
 _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of 1280 pixels
 
@@ -33,3 +34,13 @@ def test_a_band_writes_a_hit_rate_as_the_page_does() -> None:
         planned = plan(569, 31, 0.02, radius=4.0, row_norm=2**0.5, epsilon=4.0, n_draws=20)
     assert 0 < planned.hit_rate_bound < 1e-40
     assert doubt_of(planned) == "hit rate promised ≥ 0%: perhaps no use"
+
+
+def test_words_of_an_empty_figure_fit_a_phone():
+    told = "Every set that was paid for from this table is kept.<br>Press <b>Draw</b> to see one."
+    lines = empty_figure("Sets", told).layout.annotations[0].text.split("<br>")
+    assert lines == [
+        "Every set that was paid for from this",
+        "table is kept.",
+        "Press <b>Draw</b> to see one.",
+    ]

@@ -18,7 +18,7 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots.tables import spread_table
 from rashomon_explorer.plots.text import plural
 
-_ROOMY = 9
+_READABLE = 11
 """Rows whose names fit beside each other in half the height of a view."""
 
 
@@ -99,12 +99,13 @@ class SetRangesCard(CoefficientRangesCard):
             return also_said(drawn, "exact ranges need the rows that were drawn from")
         head = figure.layout.title.text.split("<br>")[0]
         inside = 0 if models is None else round(models.hit_rate * models.n_draws)
-        drawn = f" · dark: reached by the {plural(inside, 'draw')} inside" if inside else ""
-        words = f'<span style="font-size:11.5px">light: exact range{drawn} · × best</span>'
-        figure.layout.title.text = f"{head}<br>{words}"
-        if len(figure.layout.yaxis.ticktext or ()) > _ROOMY:
-            figure.update_yaxes(tickfont={"size": 9})
-        return figure.update_layout(showlegend=False)
+        drawn = f" · dark: {plural(inside, 'draw')} inside" if inside else ""
+        said = f"light: exact{drawn} · × best · per scaled unit"
+        figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{said}</span>'
+        # Room for a line of words a row, which the title of the axis would take from them.
+        figure.update_yaxes(tickfont={"size": _READABLE})
+        figure.update_xaxes(title=None)
+        return figure.update_layout(showlegend=False, margin={"b": 26})
 
     def recipe(self) -> Recipe | None:
         """See `FigureCard.recipe`."""
