@@ -214,3 +214,21 @@ def test_the_same_rows_under_another_name_are_told_beside_the_table(panel, explo
     copy.confirm.click()
     copy.use.click()
     assert "charged to loans.ledger before" in copy.notes.value
+
+
+@pytest.mark.parametrize(
+    ("columns", "target"),
+    [
+        (["age", "repaid", "day"], "repaid"),  # the last that can be predicted
+        (["age", "Target", "repaid"], "Target"),  # it is called so
+        (["age", "target", "label", "repaid"], "repaid"),  # two are: nobody knows which
+        (["day", "age", "repaid"], "repaid"),
+    ],
+)
+def test_the_target_that_is_proposed_can_be_predicted(columns, target):
+    days = pd.date_range("2021-01-04", periods=60, freq="7h").strftime("%d.%m.%Y %H:%M")
+    known = {"age": range(20, 80), "day": days, "repaid": ["yes", "no"] * 30}
+    frame = pd.DataFrame({one: known.get(one, [1, 2, 3] * 20) for one in columns})
+    proposed = TableEditor.proposed("loans", frame).schema
+    assert proposed.target.name == target
+    assert [one.name for one in proposed.columns if one.role == "target"] == [target]

@@ -20,6 +20,7 @@ from rashomon_explorer.schema.words import quoted
 from rashomon_explorer.schema.yes_no import YesNo
 
 _OWN = "your own table"
+_CALLED_TARGET = ("target", "label", "class", "outcome", "y")
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,19 @@ class TableEditor:
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame) -> "TableEditor":
-        """Propose a declaration: the last column is the target, and what is learnt is marked."""
-        return cls(name, frame, propose_schema(frame, target=str(frame.columns[-1])))
+        """Propose a declaration, in which what is learnt is marked.
+
+        The target is the column that is called so, or the last one that can be predicted: no date,
+        text or number that tells rows apart.
+        """
+        names = [str(column) for column in frame.columns]
+        called = [one for one in names if one.strip().lower() in _CALLED_TARGET]
+        target = called[0] if len(called) == 1 else names[-1]
+        schema = propose_schema(frame, target=target)
+        if isinstance(schema[target], Anything):
+            usable = [one.name for one in schema.columns if not isinstance(one, Anything)]
+            schema = propose_schema(frame, target=usable[-1]) if usable else schema
+        return cls(name, frame, schema)
 
     @classmethod
     def of(cls, data: Bunch) -> "TableEditor":
