@@ -42,8 +42,8 @@ tests = ["tests/test_rounding.py::test_edges"]
 
 [[mutation]]
 file = "rashomon_explorer/rounding.py"
-old = "max(0.0, epsilon)"
-new = "max(0.1, epsilon)"
+old = "_SOMETHING else 0.0"
+new = "_SOMETHING else 0.1"
 claim = "no test of the list looks at what is left"
 
 [[mutation]]

@@ -9,6 +9,7 @@ from scipy.special import gammaincc
 from rashomon_explorer.array_types import FloatArray
 
 _CELL, _FAR = 1 / 512, 40.0  # of lengths; beyond it no double holds what is left
+_FALL = 14.0  # of a length: e^(−98), of which a sum of doubles knows nothing
 _MOST_SCORES = 64  # of whose lengths a double's least is beyond all cells
 _LARGEST_EXPONENT = 700.0
 
@@ -52,10 +53,9 @@ def _by_order(ratio: float, kept: float, jump: float, outputs: int) -> float:
     """e^J·∫ u·e^(ur)·P(‖X‖ > r) dr from kept/u, by cells."""
     if ratio * _FAR + jump > _LARGEST_EXPONENT:
         return math.inf
-    places, beyond = _survival(outputs)
-    first = int(min(kept / ratio, _FAR) / _CELL)
-    grown = math.exp(jump) * np.expm1(ratio * _CELL) * np.exp(ratio * places[first:])
-    return float(grown @ beyond[first:])
+    places, beyond = _weighty(min(kept / ratio, _FAR), ratio, outputs)
+    grown = math.exp(jump) * np.expm1(ratio * _CELL) * np.exp(ratio * places)
+    return float(grown @ beyond)
 
 
 def _by_length(ratio: float, kept: float, outputs: int) -> float:
@@ -63,10 +63,21 @@ def _by_length(ratio: float, kept: float, outputs: int) -> float:
     least = kept / ratio - ratio / 2
     if least < 0:
         return 1.0
-    places, beyond = _survival(2 * outputs)
-    first = int(min(least, _FAR) / _CELL)
-    left = -math.expm1(-ratio * _CELL) * np.exp(ratio * (least - places[first:]))
-    return float(left @ beyond[first:])
+    places, beyond = _weighty(min(least, _FAR), 0.0, 2 * outputs)
+    left = -math.expm1(-ratio * _CELL) * np.exp(ratio * (least - places))
+    return float(left @ beyond)
+
+
+def _weighty(start: float, slope: float, degrees: int) -> tuple[FloatArray, FloatArray]:
+    """Cells from ``start`` on, up to where no double holds what they add under e^(slope·r).
+
+    The logarithm of P(‖X‖ > r) falls at a rate of at least r − √q, so that beyond the start and
+    √q + slope the summand falls by e^(14²/2) within 14.
+    """
+    places, beyond = _survival(degrees)
+    end = max(start, math.sqrt(degrees) + slope) + _FALL
+    cells = slice(int(start / _CELL), math.ceil(end / _CELL))
+    return places[cells], beyond[cells]
 
 
 @lru_cache(maxsize=32)

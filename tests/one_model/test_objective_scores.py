@@ -11,7 +11,7 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.planning import Request
+from rashomon_explorer.planning import Request, scores_delta
 from rashomon_explorer.planning.objective import perturbed_delta, plan_perturbed_objective
 from rashomon_explorer.planning.scores_delta import _by_length, _by_order, several_scores_delta
 from rashomon_explorer.problem import Problem
@@ -100,6 +100,18 @@ def test_of_one_score_it_is_the_bound_of_one_score_from_above():
     for ratio, kept in ((0.2, 0.8), (0.5, 4.0), (1.5, 3.0)):
         one = perturbed_delta(ratio, kept, 0.05, tails=2)
         assert one <= several_scores_delta(ratio, kept, 0.05, 1) <= 1.05 * one
+
+
+@pytest.mark.parametrize("fall", [40.0, 3.0])
+def test_cells_that_are_left_out_would_change_no_digit(fall, monkeypatch):
+    """All cells give the same sum; the control leaves out some that count."""
+    asked = [
+        (u, k, 0.3, q) for u in (1e-4, 0.1, 1.5, 9.0) for k in (1e-3, 1.0, 30.0) for q in (2, 40)
+    ]
+    near = [several_scores_delta(*one) for one in asked]
+    monkeypatch.setattr(scores_delta, "_FALL", fall)
+    alike = np.isclose([several_scores_delta(*one) for one in asked], near, rtol=1e-14, atol=0)
+    assert alike.all() == (fall == 40.0)
 
 
 def test_more_scores_tell_more_and_too_many_say_nothing():
