@@ -194,7 +194,9 @@ class Page:
     def upload(self, path: Path) -> None:
         self._data_panel()
         self.choose("Data set", "your own table")
-        self.wait(lambda: self.shown(".rx-file input"), "the file input")[0].send_keys(str(path))
+        # Not the dictionary's, which stands there until the table before has gone.
+        own = ".rx-schema > .rx-file input"
+        self.wait(lambda: self.shown(own), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")
 
     def declare(self, dictionary: str) -> None:

@@ -1,6 +1,7 @@
 """The view People & groups: numbers against the library, selections, and nothing in the release."""
 
 import asyncio
+from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,6 +10,7 @@ import pytest
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.later import Later
+from rashomon_explorer.explorer.panels import people_headline
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.measures import (
     exact_flips,
@@ -133,3 +135,12 @@ def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):
     assert set(table) == {"flips", "best", "exact_low", "exact_high"} and len(table) == 60
     assert "good models can flip" in page.people_headline.words.value
     assert len(page.people_table.table.rows) == 60
+
+
+def test_fewer_than_two_draws_tell_neither_width_nor_noise(loans):
+    models = loans.rashomon_set
+    best = int(np.argmin(models.excess))
+    one = models.filter(np.arange(models.n_draws) == best)
+    state = SimpleNamespace(rashomon_set=one)
+    told = people_headline._width(SimpleNamespace(state=state, picked=loans.session.picked))
+    assert told == "Width and noise cannot be told apart by fewer than two draws within ψ."

@@ -142,6 +142,8 @@ def _ambiguity(session: Any) -> str:
 def _width(session: Any) -> str:
     """Say how much of the disagreement is the set's own."""
     models, people = session.state.rashomon_set, session.picked.everyone
+    if counted(models).models.n_draws < 2:
+        return "Width and noise cannot be told apart by fewer than two draws within ψ."
     try:
         found: WidthOrNoise = width_or_noise(models, people.rows)
     except ValueError as error:
