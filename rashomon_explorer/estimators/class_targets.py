@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.block_table import BlockTable, ClassCodes
 from rashomon_explorer.estimators.classes import (
     CLASSES_BEFORE_LABELS,
+    check_labels,
     class_codes,
     found_classes,
     known_classes,
@@ -61,7 +61,7 @@ class ClassTargets(PaysForRows):
 
     def _targets(self, table: UnreadTable) -> FloatArray:
         labels = table.values[1]
-        check_classification_targets(labels)
+        check_labels(labels)
         classes = self._labels(table)
         codes = class_codes(labels, classes)
         return 2 * codes - 1 if len(classes) == 2 else codes

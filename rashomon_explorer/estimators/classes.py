@@ -55,13 +55,30 @@ def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     return distinct
 
 
+def check_labels(y: NDArray[Any]) -> None:
+    """Refuse what are no labels, and labels of which no order is known.
+
+    >>> check_labels(np.array(["a", None], dtype=object))
+    Traceback (most recent call last):
+    ValueError: y holds labels of several kinds, such as None beside text: leave such rows out, \
+or make all labels text
+    """
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        raise ValueError(
+            "y holds labels of several kinds, such as None beside text: leave such rows out, or "
+            "make all labels text"
+        ) from error
+
+
 def found_classes(y: NDArray[Any]) -> NDArray[Any]:
     """Labels that occur in ``y``, in order.
 
     >>> found_classes(np.array([2, 0, 2])).tolist()
     [0, 2]
     """
-    check_classification_targets(y)
+    check_labels(y)
     classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(

@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.classes import class_codes, found_classes
+from rashomon_explorer.estimators.classes import check_labels, class_codes, found_classes
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.over_blocks import a_label, chances, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
@@ -33,6 +32,7 @@ from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
 from rashomon_explorer.trees.questions import Questions
+from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY
 
 
 @pays_for_rows
@@ -224,7 +224,7 @@ default=None
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
         rows, labels = table.values
-        check_classification_targets(labels)
+        check_labels(labels)
         class_codes(labels, classes)
         return CountedTrees(
             questions.answers(rows),
@@ -311,7 +311,7 @@ default=None
     def _look_through(self, X: Any, y: Any) -> None:
         table = self._table(X, y)
         rows, labels = table.values
-        check_classification_targets(labels)
+        check_labels(labels)
         self._questions(table.feature_names).answers(rows)
         classes = self._labels(table)
         self._cost_matrix(classes)
@@ -332,7 +332,7 @@ default=None
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
-        check_classification_targets(labels)
+        check_labels(labels)
         counted = CountedTrees(
             questions.answers(rows),
             class_codes(labels, public["classes_"]).astype(int),
@@ -342,6 +342,7 @@ default=None
             costs=costs,
             questions=questions,
             classes=range(len(public["classes_"])),
+            most_memory=DEFAULT_MEMORY,  # what is left was looked at before anything was charged
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
@@ -367,7 +368,7 @@ default=None
                 "classes=[...] with every label that may occur, or a schema whose target has levels"
             )
         labels = table.values[1]
-        check_classification_targets(labels)
+        check_labels(labels)
         return found_classes(labels)
 
 

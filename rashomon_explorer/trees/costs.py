@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
+from rashomon_explorer.trees.tree_class import TreeClass, allowed_memory
 
 DEAREST = 1000
 
@@ -60,22 +60,23 @@ def dearest(given: Costs | None) -> int:
     return max(1, *map(int, told))
 
 
-def check_dear(trees: TreeClass, n: int, dear: int, most: int = DEFAULT_MEMORY) -> None:
+def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
     """Refuse costs with which counting might not fit: one of k takes the memory of k rows.
 
     >>> check_dear(TreeClass(40, 6), 200, 1000)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: counting ... costs of at most 10 fit...
+    rashomon_explorer.exceptions.DataError: counting ... costs of at most ... fit...
     """
-    if trees.memory(n * dear) <= most or trees.memory(n) > most:
+    room, told = allowed_memory(most)
+    if trees.memory(n * dear) <= room or trees.memory(n) > room:
         return
     fits = dear
-    while trees.memory(n * fits) > most:
+    while trees.memory(n * fits) > room:
         fits -= max(1, fits // 50)
     needed = trees.memory(n * dear) / 2**30
     raise DataError(
         f"counting {n:,} rows with errors that cost up to {dear:,} may take {needed:,.3g} GiB, and "
-        f"{most / 2**30:,.3g} GiB are allowed: costs of at most {fits:,} fit: in smaller units, "
+        f"{room / 2**30:,.3g} GiB are {told}: costs of at most {fits:,} fit: in smaller units, "
         "or rounded"
     )
 

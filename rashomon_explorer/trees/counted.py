@@ -28,7 +28,7 @@ from rashomon_explorer.trees.law import limits, losses_of, uniform
 from rashomon_explorer.trees.least import Least, least_errors
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
-from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY, TreeClass
+from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.trees.walk import draw_cells
 from rashomon_explorer.validation import check_count, check_nonnegative
 
@@ -70,8 +70,9 @@ class CountedTrees(Shown):
         then ask that table. :meth:`of_table` makes both.
     feature_names : sequence of str, optional
         By default a table's column names, or x0, x1, ….
-    most_memory : int, default=4 GiB
-        Bytes that counting may take; more is refused before a value of a row is looked at.
+    most_memory : int, optional
+        Bytes that counting may take; more is refused before a value of a row is looked at. By
+        default 4 GiB, or what ``ulimit`` or a container leaves, if that is less.
 
     Raises
     ------
@@ -100,7 +101,7 @@ class CountedTrees(Shown):
         questions: Questions | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
-        most_memory: int = DEFAULT_MEMORY,
+        most_memory: int | None = None,
     ) -> None:
         check_nonnegative(leaf_penalty=leaf_penalty)
         if convention not in CONVENTIONS:
@@ -109,9 +110,7 @@ class CountedTrees(Shown):
         shape = np.shape(X)
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
-        labels = np.asarray(y)
-        if labels.shape != (shape[0],):
-            raise DataError(f"{shape[0]} rows need as many labels, got shape {labels.shape}")
+        labels = _labels(y, shape[0])
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
@@ -384,6 +383,26 @@ class CountedTrees(Shown):
             ("least", f"{self.least:.6g}"),
             ("rows", f"{len(self.rows.patterns):,} different"),
         ]
+
+
+def _labels(y: ArrayLike, n: int) -> NDArray[Any]:
+    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
+    missing = np.array([one is None or one != one for one in labels.tolist()])
+    if missing.any():
+        raise DataError(f"y holds no label in row {int(missing.argmax())}: leave such rows out")
+    if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
+        row = int((labels != np.rint(labels)).argmax())
+        raise DataError(
+            f"y holds {labels[row].item()!r} in row {row}, and trees say labels: cut the numbers "
+            "into classes first"
+        )
+    kinds = {type(one) for one in labels.tolist()}
+    if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
+        raise DataError("y holds labels of several kinds: make all of them text, or all numbers")
+    return labels
 
 
 def _numbers(rows: NDArray[Any]) -> FloatArray:

@@ -1,8 +1,10 @@
 """The sets of rows that paths of questions lead to, level by level."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray, IntArray, Mask
 from rashomon_explorer.trees.rows import MergedRows, as_masks
@@ -19,7 +21,7 @@ class Level:
 
     sets: list[int]
     totals: IntArray  # (N, C): rows of each label
-    with_feature: IntArray  # (N, m, C): those that have the feature
+    with_feature: NDArray[Any]  # (N, m, C): those that have the feature, in four bytes each
     cuts: Mask  # (N, m): whether some rows have the feature and some combination has not
     spare: IntArray  # (N,): questions left that do not cut the set
     yes: IntArray  # (N, m): place in the next level of those that have the feature, −1 for none
@@ -48,11 +50,14 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.split_levels)
     for asked in range(deepest):
-        branching = _Branching(rows, sets, counted, asked, by_majority)
-        if asked < deepest - 1:
-            branching.run()
+        branching = _Branching(rows, sets, counted, asked, by_majority, asked == deepest - 1)
         levels.append(branching.level)
+        if asked == deepest - 1:
+            break
+        branching.run()
         sets, counted = list(branching.below), np.array(branching.counted)
+        # What the next level is made of is held once, beside it and not beside all before.
+        del branching
     return levels
 
 
@@ -70,25 +75,27 @@ class _Branching:
         counted: FloatArray,
         asked: int,
         by_majority: bool,
+        deepest: bool,
     ) -> None:
         size, m = rows.patterns.shape
         self._rows, self._size = rows, size
         self._patterns = rows.patterns.astype(rows.weights.dtype)
         self._whole = counted
-        every = np.rint(counted).astype(np.int64).reshape(len(sets), m + 1, rows.counts.shape[1])
-        totals, having = every[:, -1], every[:, :-1]
+        every = np.rint(counted, out=counted).reshape(len(sets), m + 1, rows.counts.shape[1])
+        totals, having = every[:, -1].astype(np.int64), every[:, :-1].astype(np.int32)
         # A combination has at least one row, so that rows tell whether a set is cut.
-        some = having.sum(axis=2)
+        some = having.sum(axis=2, dtype=np.int32)
         cuts = (some > 0) & (some < totals.sum(axis=1)[:, None])
-        nowhere = np.full((len(sets), m), -1, dtype=np.int64)
+        # From the deepest level no question leads on: one number stands for all places.
+        nowhere = np.broadcast_to(np.int64(-1), (len(sets), m))
         self.level = Level(
             sets,
             totals,
             having,
             cuts,
             (m - asked - cuts.sum(axis=1)) * (not by_majority),
-            nowhere,
-            nowhere.copy(),
+            nowhere if deepest else nowhere.copy(),
+            nowhere if deepest else nowhere.copy(),
             np.full(len(sets), -1, dtype=np.int64),
             rows.costs,
             by_majority,
@@ -113,5 +120,5 @@ class _Branching:
     def _enter(self, one: int, counted: FloatArray) -> int:
         place = self.below.setdefault(one, len(self.counted))
         if place == len(self.counted):
-            self.counted.append(counted)
+            self.counted.append(counted.copy())  # a view would hold the whole product
         return place

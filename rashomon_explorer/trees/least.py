@@ -12,6 +12,7 @@ from rashomon_explorer.trees.rows import wrong
 from rashomon_explorer.trees.tree_class import TreeClass
 
 NEVER = np.int64(2**40)  # more errors than there are rows
+_AT_ONCE = 2**20  # numbers of a level that are worked on together
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def _of_level(
     least = np.full((len(level.sets), most), NEVER)
     least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
     if most >= 2:
-        stumps = np.where(level.cuts, _stumps(level), NEVER).min(axis=1, initial=NEVER)
+        stumps = _least_stumps(level)
         least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
     if below is None:
         return least
@@ -102,12 +103,21 @@ def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
     return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
 
 
-def _stumps(level: Level) -> IntArray:
-    """Least errors (N, m) of two leaves with different labels, one a branch."""
-    yes, no = leaf_errors(level)
-    labels = range(yes.shape[2])
-    both = [yes[..., a] + no[..., b] for a in labels for b in labels if a != b]
-    return np.asarray(np.minimum.reduce(both))
+def _least_stumps(level: Level) -> IntArray:
+    """Least errors (N,) of a question that cuts, with two leaves of different labels."""
+    found = np.empty(len(level.sets), dtype=np.int64)
+    features, labels = level.with_feature.shape[1:]
+    step = max(1, _AT_ONCE // (features * labels))
+    for start in range(0, len(found), step):
+        some = slice(start, start + step)
+        having = level.with_feature[some].astype(np.int64)
+        lacking = level.totals[some][:, None] - having
+        yes, no = leaf_errors_of(level, having, lacking)
+        said = [(a, b) for a in range(labels) for b in range(labels) if a != b]
+        both = [yes[..., a] + no[..., b] for a, b in said]
+        stumps = np.where(level.cuts[some], np.minimum.reduce(both), NEVER)
+        found[some] = stumps.min(axis=1, initial=NEVER)
+    return found
 
 
 def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:

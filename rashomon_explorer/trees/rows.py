@@ -101,8 +101,9 @@ def yes_or_no(X: Any) -> Mask:
         row, column = np.argwhere(strange)[0]
         held = table[row : row + 1, column].tolist()[0]
         raise DataError(
-            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1 "
-            "alone: declare thresholds=... for its numbers, or a schema with its levels"
+            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1 alone: "
+            "CountedTrees.of_table(X, y, thresholds=...) asks about its numbers, and schema=... "
+            "about its levels"
         )
     return table.astype(bool)
 

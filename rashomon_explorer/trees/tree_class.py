@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.memory_limits import memory_limits
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.validation import check_count
 
 DEFAULT_MEMORY = 4 * 2**30
+_WORK = 2**26  # bytes of what is worked on at once, whatever the class
 _LARGEST = 1e300  # counts are kept in doubles
 _EXACT = 2.0**53  # up to here every whole number is a double
 
@@ -152,7 +154,8 @@ class TreeClass(Shown):
 
         At depth d there are at most C(m, d)·2^d sets of rows, each of at most n + 1 bits, and
         every row is in C(m, d) of them, so that the histograms of one number of leaves hold at
-        most C(m, d)·(n + 2^d) numbers.
+        most C(m, d)·(n + 2^d) numbers. A set is counted twice over while its level is made: 16
+        bytes a feature and pair of labels, and twice as many from 2²⁴ rows on.
 
         Parameters
         ----------
@@ -164,13 +167,16 @@ class TreeClass(Shown):
         >>> TreeClass(12, 7).memory(6907) < 2**30 < TreeClass(60, 10).memory(6907)
         True
         """
-        total = 0
+        total = _WORK
         m, labels = self.n_features, self.n_labels
         for asked in range(max(1, self.split_levels)):
             # A set that a question does not cut stays for the next level: fewer questions cut it.
             ways = sum(math.comb(m, cut) for cut in range(asked + 1))
             sets = sum(math.comb(m, cut) * 2**cut for cut in range(asked + 1))
-            per_set = n // 8 + 150 + m * (4 * labels + 8) + 16 * len(self.table[asked])
+            wide = 1 if n < 2**24 else 2
+            leads = 0 if asked == self.split_levels - 1 else 16 * m
+            counts = wide * 8 * labels * (m + 1) + 2 * m + leads
+            per_set = n // 8 + 350 + counts + 16 * len(self.table[asked])
             counted = max(0, len(self.table[asked]) - 1)
             total += sets * (per_set + 200 * counted) + 8 * counted * (ways * n + sets)
         return total
@@ -180,15 +186,15 @@ class TreeClass(Shown):
         """Depths at which a node can have a split."""
         return min(self.depth, max(0, self.max_leaves - 1))
 
-    def check_memory(self, n: int, most: int = DEFAULT_MEMORY) -> None:
+    def check_memory(self, n: int, most: int | None = None) -> None:
         """Refuse, from public numbers alone, what might not fit.
 
         Parameters
         ----------
         n : int
             Number of rows.
-        most : int, default=4 GiB
-            Bytes.
+        most : int, optional
+            Bytes; by default 4 GiB, or what a limit of this process leaves, if that is less.
 
         Raises
         ------
@@ -202,14 +208,15 @@ class TreeClass(Shown):
         rashomon_explorer.exceptions.DataError: counting trees of at most 10 leaves on 60 ...
         """
         needed = self.memory(n)
-        if needed <= most:
+        room, told = allowed_memory(most)
+        if needed <= room:
             return
-        smaller = self._within(n, most)
+        smaller = self._within(n, room)
         fits = f"{smaller.max_leaves} leaves fit" if smaller else "no number of leaves fits"
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
-            f"{n:,} rows may take {_gib(needed)}, and {_gib(most)} are allowed: {fits}, take fewer "
-            "features, or allow more memory"
+            f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {told}: {fits}, take fewer "
+            "features, or let CountedTrees take more (most_memory=, bytes)"
         )
 
     def largest(self, n: int, most: int = DEFAULT_MEMORY) -> "TreeClass":
@@ -248,6 +255,20 @@ class TreeClass(Shown):
             ("features", str(self.n_features)),
             ("labels", str(self.n_labels)),
         ]
+
+
+def allowed_memory(most: int | None) -> tuple[int, str]:
+    """Bytes that counting may take, and in words why no more.
+
+    >>> allowed_memory(2**20)
+    (1048576, 'allowed')
+    """
+    if most is not None:
+        return most, "allowed"
+    tightest = min(memory_limits(), key=lambda limit: limit.left, default=None)
+    if tightest is not None and tightest.left < DEFAULT_MEMORY:
+        return tightest.left, f"left under {tightest.name}"
+    return DEFAULT_MEMORY, "allowed"
 
 
 def _gib(size: int) -> str:
