@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.estimators import DPClassifier, DPRegressor
-from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
-from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.explorer.seller import Seller
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.plots.text import at_most, price
 from rashomon_explorer.privacy import Guarantee
 
 _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPRegressor}
-_ENDING = ".model"
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class OneModel:
         return cls(**told)
 
 
-class SingleModel:
+class SingleModel(Seller[OneModel]):
     """Plans, pays for and keeps one private model of the table on screen.
 
     Parameters
@@ -75,11 +74,13 @@ class SingleModel:
         Its data set, settings and ledger.
     """
 
+    kind = OneModel
+    trait, ending = "one_model", ".model"
+    called, name, done = "one model", "This model", "made"
+
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.state = session.state
-        self.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS])
-        self.state.observe(lambda _: self._last(), "data")
+        session.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS])
+        super().__init__(session)
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
         """Return an unfitted estimator with the settings of the sliders."""
@@ -109,56 +110,17 @@ class SingleModel:
         except (SamplerError, ValueError) as error:
             state.one_plan = str(error)
 
-    def order(self) -> Callable[[], OneModel]:
-        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
-        session, state = self.session, self.state
-        if state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
-        if state.data is not None and state.data.bounds_learnt:
-            raise LedgerError("bounds were learnt from the rows: nothing of this table may leave")
-        account, plan = session.refresh_account(), state.one_plan
-        if not isinstance(plan, ModelPlan) or account is None:
-            raise SamplerError("there is no plan of one model: see what is said above the button")
-        adds = account.adds(plan.guarantee)
-        if not account.affords(plan.guarantee):
-            left = what_is_left(account.left)
-            raise BudgetExceededError(
-                f"This model would add {price(adds)}, and ε = {left} is left: set ε "
-                "lower. Nothing was made and nothing was spent."
-            )
-        ledger = session.ledger_to_charge()
-        estimator = self.make_estimator(ledger=ledger)
-        rows, targets, data = session.rows, state.data.y, state.data
-        kept = None if ledger is None else ledger.with_suffix(".sets")
+    def _planned(self) -> Guarantee | None:
+        plan = self.state.one_plan
+        return plan.guarantee if isinstance(plan, ModelPlan) else None
 
-        def pay() -> OneModel:
-            with said_elsewhere():
-                fitted = estimator.fit(rows, targets)
-            made = _made(fitted, data, list(map(str, rows.columns)), adds)
-            if kept is not None:
-                _keep(kept, made)
-            return made
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], OneModel]:
+        estimator, data = self.make_estimator(ledger=ledger), self.state.data
+        rows, targets = self.session.rows, data.y
+        return lambda: _made(estimator.fit(rows, targets), data, list(map(str, rows.columns)), adds)
 
-        return pay
-
-    def received(self, made: OneModel) -> None:
-        """Put it on screen, and say what is left."""
-        self.state.one_model = made
-        account = self.session.refresh_account()
-        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
-        self.session.say(f"Made one model by {made.method} for {price(made.adds)}.{left}")
-
-    def _last(self) -> None:
-        """Show the last model that was paid for from this table."""
-        account, found = self.state.account, None
-        if self.state.data is not None and account is not None:
-            folder = account.path.with_suffix(".sets")
-            for path in sorted(folder.glob(f"*{_ENDING}"))[-1:]:
-                try:
-                    found = OneModel.of_text(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError, KeyError, TypeError) as error:
-                    LOGGER.error("%s could not be read", path, exc_info=error)
-        self.state.one_model = found
+    def _receipt(self, made: OneModel) -> str:
+        return f"Made one model by {made.method} for {price(made.adds)}"
 
 
 def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
@@ -204,13 +166,3 @@ def _link(fitted: Any, outputs: int) -> str:
     if fitted.loss != "logistic":
         return "sign"
     return "logistic" if outputs == 1 else "softmax"
-
-
-def _keep(folder: Path, made: OneModel) -> None:
-    folder.mkdir(exist_ok=True)
-    number = 1 + len(list(folder.glob(f"*{_ENDING}")))
-    while (path := folder / f"{number:04d}{_ENDING}").exists():
-        number += 1
-    beside = path.with_suffix(".making")
-    beside.write_text(made.to_text(), encoding="utf-8")
-    beside.replace(path)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.estimators import DPBilevelSearch
-from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
-from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.explorer.seller import Seller
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.plots.text import at_most, price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.tuning import TuningPlan
 
@@ -20,8 +20,6 @@ BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.
 
 MANY = (1, 5, 20)
 """Numbers of draws that are offered."""
-
-_ENDING = ".penalties"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Tuned:
         return cls(**told)
 
 
-class Tuner:
+class Tuner(Seller[Tuned]):
     """Plans, pays for and keeps private draws of a penalty for the table on screen.
 
     Parameters
@@ -85,12 +83,15 @@ class Tuner:
     n_draws : int
     """
 
+    kind = Tuned
+    trait, ending = "tuned", ".penalties"
+    called, name, done = "a penalty", "This choice", "drawn"
+
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.state = session.state
         self.bounds, self.n_draws = next(iter(BOUNDS)), MANY[0]
-        self.state.observe(lambda _: self.replan(), ["data", "account", "epsilon", "delta", "psi"])
-        self.state.observe(lambda _: self._last(), "data")
+        planned_by = ["data", "account", "epsilon", "delta", "psi"]
+        session.state.observe(lambda _: self.replan(), planned_by)
+        super().__init__(session)
 
     def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:
         """Return an unfitted search with the settings of the page."""
@@ -130,62 +131,34 @@ class Tuner:
         assert isinstance(planned, TuningPlan)  # one penalty is drawn from a grid
         return TuningOffer(self.make_search(), planned)
 
-    def order(self) -> Callable[[], Tuned]:
-        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
-        session, state, offer = self.session, self.state, self.state.tuning
-        if state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
-        if state.data is not None and state.data.bounds_learnt:
-            raise LedgerError("bounds were learnt from the rows: nothing of this table may leave")
-        account = session.refresh_account()
-        if offer is None or offer.plan is None or account is None:
-            raise SamplerError("there is no plan of a penalty: see what is said above the button")
-        adds = account.adds(offer.plan.guarantee)
-        if not account.affords(offer.plan.guarantee):
-            raise BudgetExceededError(
-                f"This choice would add {price(adds)}, and ε = {what_is_left(account.left)} is "
-                "left: set ε lower. Nothing was drawn and nothing was spent."
-            )
-        ledger = session.ledger_to_charge()
-        search, rows, targets = self.make_search(ledger=ledger), session.rows, state.data.y
-        kept = None if ledger is None else ledger.with_suffix(".sets")
+    def _planned(self) -> Guarantee | None:
+        offer = self.state.tuning
+        return None if offer is None or offer.plan is None else offer.plan.guarantee
 
-        def pay() -> Tuned:
-            with said_elsewhere():
-                fitted = search.fit(rows, targets)
-            made = Tuned(
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
+        search, rows, targets = (
+            self.make_search(ledger=ledger),
+            self.session.rows,
+            self.state.data.y,
+        )
+        bounds = BOUNDS[self.bounds]
+
+        def make() -> Tuned:
+            fitted = search.fit(rows, targets)
+            return Tuned(
                 tuple(fitted.rashomon_set_.penalties[:, 0].tolist()),
-                BOUNDS[self.bounds],
+                bounds,
                 fitted.plan_.mechanism,
                 promised(fitted.plan_),
                 fitted.guarantee_,
                 search.delta,
                 adds,
             )
-            if kept is not None:
-                _keep(kept, made)
-            return made
 
-        return pay
+        return make
 
-    def received(self, made: Tuned) -> None:
-        """Put it on screen, and say what is left."""
-        self.state.tuned = made
-        account = self.session.refresh_account()
-        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
-        self.session.say(f"Drew {len(made.penalties)} of a penalty for {price(made.adds)}.{left}")
-
-    def _last(self) -> None:
-        """Show the last penalties that were paid for from this table."""
-        account, found = self.state.account, None
-        if self.state.data is not None and account is not None:
-            folder = account.path.with_suffix(".sets")
-            for path in sorted(folder.glob(f"*{_ENDING}"))[-1:]:
-                try:
-                    found = Tuned.of_text(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError, KeyError, TypeError) as error:
-                    LOGGER.error("%s could not be read", path, exc_info=error)
-        self.state.tuned = found
+    def _receipt(self, made: Tuned) -> str:
+        return f"Drew {len(made.penalties)} of a penalty for {price(made.adds)}"
 
 
 def promised(plan: TuningPlan) -> str:
@@ -197,13 +170,3 @@ def promised(plan: TuningPlan) -> str:
     '≤ 0.0172 above the least validation loss on average'
     """
     return f"{at_most(plan.excess_bound)} above the least validation loss on average"
-
-
-def _keep(folder: Path, made: Tuned) -> None:
-    folder.mkdir(exist_ok=True)
-    number = 1 + len(list(folder.glob(f"*{_ENDING}")))
-    while (path := folder / f"{number:04d}{_ENDING}").exists():
-        number += 1
-    beside = path.with_suffix(".making")
-    beside.write_text(made.to_text(), encoding="utf-8")
-    beside.replace(path)

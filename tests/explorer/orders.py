@@ -113,7 +113,7 @@ async def on(visit: Visit) -> None:
     visit.gate.set()
     for page in (*visit.others, visit.page):
         await asyncio.wait_for(page.settled(), 60)
-        for task in (page.basket_panel._task, page.goal_panel._task):
+        for task in (page.basket_panel.paying.task, page.goal_panel.paying.task):
             if task is not None:
                 await task
 

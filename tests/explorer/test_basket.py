@@ -150,7 +150,7 @@ def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
         panel.yes.click()
         assert panel.pay.description == "Paying…" and panel.pay.disabled
         panel.yes.click()  # once is enough
-        await panel._task
+        await panel.paying.task
         assert len(explorer.state.paid) == 1 and len(explorer.ledger.entries()) == 2
         explorer.widget.close()
 

@@ -68,7 +68,7 @@ def test_the_bundle_and_a_page_that_stays_alive(page):
         page.goal_panel.make.click()
         assert page.goal_panel.make.disabled and page.goal_panel.goal.disabled
         page.goal_panel.pay()  # once is enough
-        await page.goal_panel._task
+        await page.goal_panel.paying.task
 
     asyncio.run(pressed())
     assert len(page.ledger.entries()) == 1

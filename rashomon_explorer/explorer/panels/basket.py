@@ -1,6 +1,6 @@
 """The basket: which aggregates of the rows may leave beside the models, and for how much."""
 
-import asyncio
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -8,9 +8,9 @@ import ipywidgets
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.basket import AGGREGATES, Basket, Shop
-from rashomon_explorer.explorer.basket.shop import Order
-from rashomon_explorer.explorer.guard import guarded, report
+from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.paying import Paying
 from rashomon_explorer.explorer.widgets import ChoiceTable, Dial
 from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left
 
@@ -59,8 +59,7 @@ class BasketPanel:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self.state = shop.state
-        self._task: asyncio.Task[None] | None = None
-        self._paying = False
+        self.paying = Paying(shop.session, _PAYING, self._paid)
         self.which = ipywidgets.ToggleButtons(options=[("All models", _ALL)])
         self.which.add_class("rx-which")
         self.stated = ipywidgets.Checkbox(
@@ -173,38 +172,17 @@ class BasketPanel:
         BudgetExceededError
             If the ledger refuses; nothing was read and nothing was spent.
         """
-        if self._paying:
+        if self.paying.under_way:
             return
         basket = self.basket()
         order = self.shop.order(basket, draws=self.draws, group=self.group_column)
         self._ask(False)
-        self.state.alert = None
-        self._set_paying(True)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            try:
-                self.shop.received(order, order.pay())
-            finally:
-                self._done()
-        else:
-            self._task = loop.create_task(self._pay_aside(order))
+        self.paying.start(order.pay, partial(self.shop.received, order))
 
-    async def _pay_aside(self, order: Order) -> None:
-        try:
-            self.shop.received(order, await asyncio.to_thread(order.pay))
-        except Exception as error:
-            report(self.state, _PAYING, error)
-        finally:
-            self._done()
-
-    def _done(self) -> None:
-        self.table.ticked = {}
-        self._set_paying(False)
-        guarded(self.state, "Reading the ledger", self.shop.session.refresh_account)()
-
-    def _set_paying(self, paying: bool) -> None:
-        self._paying = paying
+    def _paid(self) -> None:
+        """Show that an order has begun, or has ended: then nothing of it is ticked any more."""
+        if not self.paying.under_way:
+            self.table.ticked = {}
         self.refresh()
 
     def _ask(self, asking: bool) -> None:
@@ -253,7 +231,7 @@ class BasketPanel:
 
     def _price(self, basket: Basket) -> None:
         account = self.state.account
-        self.table.disabled = self.epsilon.disabled = self._paying or self.state.busy
+        self.table.disabled = self.epsilon.disabled = self.paying.under_way or self.state.busy
         if account is None or basket.plan is None:
             self.words.value = (
                 "<p>The models are paid for and may leave as they are. Tick numbers of the private "
@@ -263,8 +241,8 @@ class BasketPanel:
             return
         asked, left = basket.price(account), what_is_left(account.left)
         affordable = basket.affordable(account)
-        self.pay.disabled = not affordable or self._paying or self.state.busy
-        self.pay.description = "Paying…" if self._paying else f"Pay {asked}"
+        self.pay.disabled = not affordable or self.paying.under_way or self.state.busy
+        self.pay.description = "Paying…" if self.paying.under_way else f"Pay {asked}"
         self.yes.description = f"Yes, spend {asked} for good"
         alone = price(basket.plan.guarantee.epsilon(account.delta))
         told = f"{alone} if it were the only charge; after the draws it adds {asked} to the ledger."

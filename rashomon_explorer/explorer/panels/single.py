@@ -1,6 +1,5 @@
 """The set or one model: the goal, one model's price and button, and what was made."""
 
-import asyncio
 import io
 import json
 import zipfile
@@ -19,6 +18,7 @@ from rashomon_explorer.explorer.basket import score
 from rashomon_explorer.explorer.guard import guarded, report
 from rashomon_explorer.explorer.html import fact, table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.paying import Paying
 from rashomon_explorer.explorer.single import OneModel, SingleModel
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets import Download, Made
@@ -58,8 +58,7 @@ class GoalPanel:
         self.single = single
         self.state = single.state
         self._several = several
-        self._task: asyncio.Task[None] | None = None
-        self._making = False
+        self.paying = Paying(single.session, _MAKING, self.refresh)
         self.made: Callable[[], object] = lambda: None
         self.goal = ipywidgets.ToggleButtons(
             options=_GOALS,
@@ -97,7 +96,7 @@ class GoalPanel:
         one = linear and self.state.goal == "one"
         self._card.layout.display = None if one else "none"
         self._several.layout.display = "none" if one else None
-        self.goal.disabled = self.state.busy or self._making
+        self.goal.disabled = self.state.busy or self.paying.under_way
         self._code.refresh()
         plan, account = self.state.one_plan, self.state.account
         if not one or account is None or not isinstance(plan, ModelPlan):
@@ -107,44 +106,21 @@ class GoalPanel:
             self.make.disabled = True
             return
         adds, affordable = price(account.adds(plan.guarantee)), account.affords(plan.guarantee)
-        self.make.disabled = self._making or self.state.busy or not affordable
-        self.make.description = "Making it…" if self._making else f"Make one model · {adds}"
+        self.make.disabled = self.paying.under_way or self.state.busy or not affordable
+        self.make.description = (
+            "Making it…" if self.paying.under_way else f"Make one model · {adds}"
+        )
         self.make.button_style = "" if plan.weakness or not affordable else "primary"
         self.words.value = _words(plan, adds) if affordable else _over(adds, account)
 
     def pay(self) -> None:
         """Pay for one model and make it; in a loop aside, so that the page stays alive."""
-        if self._making:
-            return
-        pay = self.single.order()
-        self.state.alert = None
-        self._set_making(True)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            try:
-                self._received(pay())
-            finally:
-                self._set_making(False)
-        else:
-            self._task = loop.create_task(self._pay_aside(asyncio.to_thread(pay)))
-
-    async def _pay_aside(self, made: "asyncio.Future[OneModel] | object") -> None:
-        try:
-            self._received(await made)  # type: ignore[misc]
-        except Exception as error:
-            report(self.state, _MAKING, error)
-        finally:
-            self._set_making(False)
-            guarded(self.state, "Reading the ledger", self.single.session.refresh_account)()
+        if not self.paying.under_way:
+            self.paying.start(self.single.order(), self._received)
 
     def _received(self, made: OneModel) -> None:
         self.single.received(made)
         self.made()
-
-    def _set_making(self, making: bool) -> None:
-        self._making = making
-        self.refresh()
 
 
 def _over(adds: str, account: Account) -> str:

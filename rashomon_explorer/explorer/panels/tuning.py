@@ -1,14 +1,14 @@
 """A penalty chosen privately: its range, its price, its promise and its button."""
 
-import asyncio
 from collections.abc import Callable
 from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.guard import guarded, report
+from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.paying import Paying
 from rashomon_explorer.explorer.tuner import BOUNDS, MANY, Tuned, Tuner, TuningOffer, promised
 from rashomon_explorer.plots.text import number, price
 
@@ -41,8 +41,7 @@ class TuningPanel:
         self.tuner = tuner
         self.state = tuner.state
         self.drawn: Callable[[], object] = lambda: None
-        self._task: asyncio.Task[None] | None = None
-        self._drawing = False
+        self.paying = Paying(tuner.session, _DRAWING, self.refresh)
         self.bounds = ipywidgets.Dropdown(description="Penalties from", options=[*BOUNDS])
         self.many = ipywidgets.Dropdown(description="Draws", options=list(MANY))
         for control in (self.bounds, self.many):
@@ -84,37 +83,16 @@ class TuningPanel:
             price(account.adds(offer.plan.guarantee)),
             account.affords(offer.plan.guarantee),
         )
-        self.draw.disabled = self._drawing or self.state.busy or not affordable
-        self.draw.description = "Drawing…" if self._drawing else f"Draw a penalty · {adds}"
+        self.draw.disabled = self.paying.under_way or self.state.busy or not affordable
+        self.draw.description = "Drawing…" if self.paying.under_way else f"Draw a penalty · {adds}"
         self.draw.button_style = "" if offer.plan.weakness or not affordable else "primary"
         over = "" if affordable else " <b>Over the budget</b>: set ε lower."
         self.words.value = _words(offer, adds) + over
 
     def pay(self) -> None:
         """Pay for the draws and make them; in a loop aside, so that the page stays alive."""
-        if self._drawing:
-            return
-        pay = self.tuner.order()
-        self.state.alert = None
-        self._set_drawing(True)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            try:
-                self._received(pay())
-            finally:
-                self._set_drawing(False)
-        else:
-            self._task = loop.create_task(self._pay_aside(asyncio.to_thread(pay)))
-
-    async def _pay_aside(self, made: "asyncio.Future[Tuned] | object") -> None:
-        try:
-            self._received(await made)  # type: ignore[misc]
-        except Exception as error:
-            report(self.state, _DRAWING, error)
-        finally:
-            self._set_drawing(False)
-            guarded(self.state, "Reading the ledger", self.tuner.session.refresh_account)()
+        if not self.paying.under_way:
+            self.paying.start(self.tuner.order(), self._received)
 
     def _received(self, made: Tuned) -> None:
         self.tuner.received(made)
@@ -123,10 +101,6 @@ class TuningPanel:
     def _asked(self) -> None:
         self.tuner.bounds, self.tuner.n_draws = self.bounds.value, self.many.value
         self.tuner.replan()
-
-    def _set_drawing(self, drawing: bool) -> None:
-        self._drawing = drawing
-        self.refresh()
 
 
 def _words(offer: TuningOffer, adds: str) -> str:

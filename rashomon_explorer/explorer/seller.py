@@ -1,0 +1,128 @@
+"""Private things that are bought one at a time: ordered, charged, made, kept beside the ledger."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.plots.text import price, what_is_left
+from rashomon_explorer.privacy import Guarantee
+
+
+class Bought(Protocol):
+    """What was made and paid for; all of it is public."""
+
+    def to_text(self) -> str:
+        """Write it."""
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Inverse of `to_text`."""
+
+
+T = TypeVar("T", bound=Bought)
+
+
+class Seller(ABC, Generic[T]):
+    """Sells one kind of private thing of the table on screen.
+
+    A subclass says what is planned, how it is made, and what is said of it.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, settings and ledger.
+    """
+
+    kind: ClassVar[type[Bought]]
+    trait: ClassVar[str]
+    """The state's trait that holds the last one."""
+
+    ending: ClassVar[str]
+    """Of the files that keep them."""
+
+    called: ClassVar[str]
+    name: ClassVar[str]
+    done: ClassVar[str]
+    """Words of what is refused: "there is no plan of *one model*", "*This model* would add",
+    "nothing was *made*"."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.state.observe(lambda _: self._last(), "data")
+
+    @abstractmethod
+    def _planned(self) -> Guarantee | None:
+        """Guarantee of what the settings plan; None where nothing can be bought."""
+
+    @abstractmethod
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], T]:
+        """Take rows and settings as they are, and return what makes the thing, perhaps aside."""
+
+    @abstractmethod
+    def _receipt(self, made: T) -> str:
+        """Say what was made, and for how much."""
+
+    def order(self) -> Callable[[], T]:
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
+        session, state = self.session, self.state
+        if state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+        if state.data is not None and state.data.bounds_learnt:
+            raise LedgerError("bounds were learnt from the rows: nothing of this table may leave")
+        account, guarantee = session.refresh_account(), self._planned()
+        if guarantee is None or account is None:
+            told = f"there is no plan of {self.called}: see what is said above the button"
+            raise SamplerError(told)
+        adds = account.adds(guarantee)
+        if not account.affords(guarantee):
+            raise BudgetExceededError(
+                f"{self.name} would add {price(adds)}, and ε = {what_is_left(account.left)} is "
+                f"left: set ε lower. Nothing was {self.done} and nothing was spent."
+            )
+        ledger = session.ledger_to_charge()
+        make = self._maker(ledger, adds)
+        kept = None if ledger is None else ledger.with_suffix(".sets")
+
+        def pay() -> T:
+            with said_elsewhere():
+                made = make()
+            if kept is not None:
+                _keep(kept, made, self.ending)
+            return made
+
+        return pay
+
+    def received(self, made: T) -> None:
+        """Put it on screen, and say what is left."""
+        setattr(self.state, self.trait, made)
+        account = self.session.refresh_account()
+        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+        self.session.say(f"{self._receipt(made)}.{left}")
+
+    def _last(self) -> None:
+        """Show the last one that was paid for from this table."""
+        account, found = self.state.account, None
+        if self.state.data is not None and account is not None:
+            folder = account.path.with_suffix(".sets")
+            for path in sorted(folder.glob(f"*{self.ending}"))[-1:]:
+                try:
+                    found = self.kind.of_text(path.read_text(encoding="utf-8"))
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    LOGGER.error("%s could not be read", path, exc_info=error)
+        setattr(self.state, self.trait, found)
+
+
+def _keep(folder: Path, made: Bought, ending: str) -> None:
+    folder.mkdir(exist_ok=True)
+    number = 1 + len(list(folder.glob(f"*{ending}")))
+    while (path := folder / f"{number:04d}{ending}").exists():
+        number += 1
+    beside = path.with_suffix(".making")
+    beside.write_text(made.to_text(), encoding="utf-8")
+    beside.replace(path)
