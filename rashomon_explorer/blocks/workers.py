@@ -1,5 +1,6 @@
 """Who does the work on blocks and other parts: threads, any executor, joblib, or a cluster."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ Task = Callable[[Any, Any, Any], Any]
 run twice, it returns the same."""
 
 _TRIES = 10
+_REST_SECONDS = 0.05  # before the second try, and twice as long before each other
 _PATIENCE_SECONDS = 60.0  # for one worker to be there again
 
 
@@ -185,7 +187,8 @@ class OnDask:
                     raise
                 self._sent = None  # the rows may have been on the worker that is gone
                 if trial == _TRIES or not self._anybody():
-                    raise ClusterError(_lost(error)) from error
+                    raise ClusterError(_lost(error, trial)) from error
+                time.sleep(_REST_SECONDS * 2 ** (trial - 1))  # others may be about to die too
 
     def _anybody(self) -> bool:
         """Wait for a worker, as long as there is a scheduler that may start one."""
@@ -271,8 +274,9 @@ def _gone() -> tuple[type[BaseException], ...]:
     return KilledWorker, CancelledError, OfFutures, OSError, TimeoutError
 
 
-def _lost(error: BaseException) -> str:
+def _lost(error: BaseException, times: int = 1) -> str:
+    often = f" {times} times over" if times > 1 else ""
     return (
-        f"workers were lost with the work on the rows ({type(error).__name__}: {error}); no noise "
-        "was made there, and nothing was charged by them"
+        f"workers were lost with the work on the rows{often} ({type(error).__name__}: {error}); "
+        "no noise was made there, and nothing was charged by them"
     )

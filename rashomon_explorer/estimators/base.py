@@ -10,8 +10,6 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
-from rashomon_explorer.block_problem import BlockProblem
-from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import warn_if_hopeless
 from rashomon_explorer.estimators.block_table import BlockTable
@@ -167,26 +165,12 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             "ridge": planned.ridge,
         }
         if isinstance(table, BlockTable):
-            return self._problem_of_blocks(table, declared, planned, rng)
+            return self._problem_of_blocks(table, declared, planned.columns, rng)
         rows, scale = table.values[0], None
         if planned.columns is not None:
             scale = released_map(rows, planned.columns, rng)
         problem = Problem(rows, self._targets(table), **declared, scale=scale)
         return problem, scale, problem.clipped_share
-
-    def _problem_of_blocks(
-        self, table: BlockTable, declared: dict[str, Any], planned: Plan, rng: np.random.Generator
-    ) -> tuple[Problem, ColumnMap | None, float]:
-        coded = table.coded(self._target_step())
-        if planned.columns is None:
-            problem = BlockProblem(coded, **declared)
-            self._say_beyond(problem.targets_beyond)
-            return problem, None, problem.clipped_share
-        scale = released_map(table.numeric, planned.columns, rng)
-        problem = BlockProblem(coded.then(Mapped(scale)), **declared)
-        self._say_beyond(problem.targets_beyond)
-        (longer,) = table.numeric.reduce(Longer(self._row_norm))
-        return problem, scale, float(longer[0]) / problem.n
 
     def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
         n_features = planned.p // loss.outputs - 1

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.estimators.class_targets import ClassTargets
 from rashomon_explorer.estimators.one_model import OneModel
 from rashomon_explorer.estimators.over_blocks import a_label, chances, decisions, over_blocks
@@ -184,14 +185,16 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
 
     @refuses_weights
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPClassifier":
+    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPClassifier":
         """Charge the ledger and make the model.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            classes must be declared for them.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes.
+            Labels of two or more classes; left out for rows in blocks, which have their own.
 
         Returns
         -------
@@ -208,8 +211,10 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         ValueError, SamplerError
             If parameters, declared classes or shapes cannot be used; nothing was read or spent.
             Without a ledger also for what the rows cause.
+        TypeError
+            If rows come in blocks and the method picks rows; nothing was read or spent.
         """
-        table = self._table(X, y, numeric=self._numeric)
+        table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
 from rashomon_explorer.estimators.one_model import OneModel
@@ -167,13 +168,15 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
 
     @refuses_weights
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPRegressor":
+    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPRegressor":
         """Charge the ledger and make the model.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole.
         y : array-like of shape (n_samples,)
+            Left out for rows in blocks, which have their own.
 
         Returns
         -------
@@ -190,9 +193,11 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         ValueError, SamplerError
             If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
             Without a ledger also for what the rows cause.
+        TypeError
+            If rows come in blocks and the method picks rows; nothing was read or spent.
         """
         self._target_bounds()
-        table = self._table(X, y, numeric=self._numeric)
+        table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, leak_of(X, y))
         return self
 

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.paying import PaysForRows
@@ -35,7 +37,6 @@ from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
-from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set.links import linear_scores
 from rashomon_explorer.rounding import rounded_up
@@ -138,22 +139,27 @@ class OneModel(PaysForRows):
             ledger=self.ledger is not None,
         )
 
-    def _fit(self, table: UnreadTable, leak: str) -> None:
+    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
         with placed_on(table.arrays):
             self._fit_there(table, leak)
 
-    def _fit_there(self, table: UnreadTable, leak: str) -> None:
+    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
+        if isinstance(table, BlockTable):
+            _check_sums_suffice(planned)
         guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
+        if guarantee.holds:
+            stated = (*guarantee.assumptions, *table.assumptions)
+            guarantee = replace(guarantee, assumptions=stated)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
         def draw() -> dict[str, Any]:
             if charge is not None:
-                recognise(charge.path, table.values[0])
+                table.recognised(charge.path)
             return self._made(table, loss, planned, guarantee)
 
         charge = self._charged(
@@ -171,23 +177,18 @@ class OneModel(PaysForRows):
         self._hold(draw() if charge is None else charge.run(draw))
 
     def _made(
-        self, table: UnreadTable, loss: Loss, planned: ModelPlan, guarantee: Guarantee
+        self,
+        table: UnreadTable | BlockTable,
+        loss: Loss,
+        planned: ModelPlan,
+        guarantee: Guarantee,
     ) -> dict[str, Any]:
         """Read the rows and make the model; the fitted attributes, none of which is private."""
         rng = self._generator()
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
-        rows, shortened = clip_rows(table.values[0], self.row_norm)
-        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
-        problem = Problem(
-            rows if scale is None else scale.rows(rows),
-            self._targets(table),
-            loss=loss,
-            radius=planned.radius,
-            row_norm=self.row_norm,
-            ridge=planned.ridge,
-        )
+        problem, scale, shortened = self._problem(table, loss, planned, rng)
         if table.may_be_long:
             warn_if_shortened(shortened, self.row_norm)
         with one_blas_thread():
@@ -200,6 +201,27 @@ class OneModel(PaysForRows):
             "guarantee_": guarantee,
             **self._model(theta if scale is None else scale.original(theta)),
         }
+
+    def _problem(
+        self,
+        table: UnreadTable | BlockTable,
+        loss: Loss,
+        planned: ModelPlan,
+        rng: np.random.Generator,
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        """Pose the problem of the rows, with the released map and the share that was too long."""
+        declared: dict[str, Any] = {
+            "loss": loss,
+            "radius": planned.radius,
+            "row_norm": self.row_norm,
+            "ridge": planned.ridge,
+        }
+        if isinstance(table, BlockTable):
+            return self._problem_of_blocks(table, declared, planned.columns, rng)
+        rows, shortened = clip_rows(table.values[0], self.row_norm)
+        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
+        mapped = rows if scale is None else scale.rows(rows)
+        return Problem(mapped, self._targets(table), **declared), scale, shortened
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the model (outputs, n_features + 1)."""
@@ -218,3 +240,15 @@ class OneModel(PaysForRows):
         planned: ModelPlan = self.plan_
         promised = f"excess ≤ {rounded_up(self.excess_bound_)} on average"
         return [f"{planned.method} on {planned.n:,} rows", promised]
+
+
+def _check_sums_suffice(planned: ModelPlan) -> None:
+    """Refuse a method that picks rows, for a table that is never held whole."""
+    if not planned.offer.picks_rows:
+        return
+    others = [one.method for one in planned.options if one.applies and not one.picks_rows]
+    raise TypeError(
+        f"method {planned.method!r} picks rows, and these come in blocks and are never held whole. "
+        f"Nothing was read or charged: name one that needs sums alone, {' or '.join(others)}, or "
+        "give a fixed random sample, X, y = rows.sample(5_000).held(), and name it as one"
+    )

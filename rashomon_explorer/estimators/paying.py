@@ -10,10 +10,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import Step
 from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
-from rashomon_explorer.blocks.steps import Longer
+from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
@@ -23,9 +25,11 @@ from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_shortened
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.losses import Loss
+from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.arithmetic import computed_on
 from rashomon_explorer.randomness import generator, noise_assumptions
+from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
 
@@ -61,11 +65,6 @@ class PaysForRows(ShowsFit, LooksThrough):
     def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
         """Measure the table; no value is read."""
         declared, charged = self._declared, self.ledger is not None
-        if is_in_blocks(X):
-            raise TypeError(
-                f"{type(self).__name__} needs whole tables: rows in blocks are taken by "
-                "RashomonClassifier and RashomonRegressor. Nothing was read or charged"
-            )
         if declared is None:
             return UnreadTable(self, X, y, numeric=numeric, charged=charged)
         warn_of_unconfirmed(declared)
@@ -115,6 +114,29 @@ class PaysForRows(ShowsFit, LooksThrough):
     def _target_step(self) -> Step:
         """Make a block's targets what the loss takes."""
         raise TypeError(f"{type(self).__name__} must say what its targets are")
+
+    def _problem_of_blocks(
+        self,
+        table: BlockTable,
+        declared: dict[str, Any],
+        columns: ColumnsPlan | None,
+        rng: np.random.Generator,
+    ) -> tuple[BlockProblem, ColumnMap | None, float]:
+        """Pose the problem of rows in blocks as the models are to see them.
+
+        With the released map of the columns, if one is paid for, and the share of the rows that
+        were longer than declared before it.
+        """
+        coded = table.coded(self._target_step())
+        if columns is None:
+            problem = BlockProblem(coded, **declared)
+            self._say_beyond(problem.targets_beyond)
+            return problem, None, problem.clipped_share
+        scale = released_map(table.numeric, columns, rng)
+        problem = BlockProblem(coded.then(Mapped(scale)), **declared)
+        self._say_beyond(problem.targets_beyond)
+        (longer,) = table.numeric.reduce(Longer(self._row_norm))
+        return problem, scale, float(longer[0]) / problem.n
 
     def _say_beyond(self, share: float) -> None:
         """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.blocks.opened import is_in_blocks
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.shapes import public_shape
@@ -53,6 +54,13 @@ class UnreadTable:
     def __init__(
         self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
     ) -> None:
+        if is_in_blocks(X):
+            raise TypeError(
+                f"{type(estimator).__name__} needs whole tables. Rows in blocks are taken by "
+                "RashomonClassifier, RashomonRegressor, DPClassifier and DPRegressor; a fixed "
+                "random sample is X, y = rows.sample(5_000).held(), to be named as one. Nothing "
+                "was read or charged"
+            )
         if issparse(X):
             raise TypeError("X is sparse, expected a dense table: use X.toarray()")
         self.arrays = backend_for(X)

@@ -99,5 +99,26 @@ class ClippedSlopeRisk:
             self, shape=replace(self.shape, smoothing=max(smoothing, self.shape.smoothing))
         )
 
+    def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
+        """Mean loss at one model (p,), and what its smoothed slopes α prove of the minimum.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (p,)
+        smoothing : float
+
+        Returns
+        -------
+        float, float, ndarray of shape (p,)
+            Mean loss, mean(α_i·offset_i) and Σ α_i·rows_i/n.
+        """
+        scores = self.scores(theta)
+        slopes = self.smoothed(smoothing).shape.slope(scores)
+        return (
+            float(self.shape.value(scores).mean()),
+            float(slopes @ self.offsets) / self.n,
+            self.rows.T @ slopes / self.n,
+        )
+
     def _scores(self, theta: FloatArray, rows: slice) -> FloatArray:
         return np.asarray(self.rows[rows] @ theta + self.offsets[rows, None])

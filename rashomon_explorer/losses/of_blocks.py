@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.losses.clipped_pull import ClippedPullRisk
+from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
 from rashomon_explorer.losses.squared import SquaredLoss, SquaredRisk
 
 
@@ -91,6 +92,15 @@ class BlockRisk:
         """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         return replace(self, reach=reach, dtype=dtype)
 
+    def smoothed(self, smoothing: float) -> "BlockRisk":
+        """Return the same loss, of clipped slopes, with a parabola at each kink."""
+        return replace(self, loss=cast(Loss, _Smoothed(self.loss, smoothing)))
+
+    def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
+        """Find the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
+        value, offset, slope = self.mean(_Dual(theta, smoothing))
+        return float(value), float(offset), slope
+
     def mean(self, of: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Mean over the rows of what is a mean over a block's rows.
 
@@ -151,6 +161,35 @@ class _Hessian(_AtModels):
         return (risk.hessian(self.theta),)
 
 
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    theta: FloatArray
+    smoothing: float
+
+    def __call__(self, risk: ClippedSlopeRisk) -> tuple[float, float, FloatArray]:
+        return risk.dual(self.theta, self.smoothing)
+
+
+@dataclass(frozen=True)
+class _Smoothed:
+    """A loss with parabolas at its kinks, of which only the mean is asked."""
+
+    loss: Loss
+    smoothing: float
+
+    @property
+    def outputs(self) -> int:
+        return self.loss.outputs
+
+    def smoothness(self, row_bound: float) -> float:
+        return row_bound**2 / self.smoothing
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
+        risk = self.loss.empirical(rows, targets)
+        assert isinstance(risk, ClippedSlopeRisk)
+        return risk.smoothed(self.smoothing)
+
+
 def _curvature_bound(risk: EmpiricalLoss) -> tuple[FloatArray]:
     bound = risk.curvature_bound()
     assert bound is not None  # smooth, by its constants
@@ -179,6 +218,23 @@ def kind_of(risk: EmpiricalLoss) -> type:
         return type(risk)
     one = np.zeros((1, risk.p // risk.loss.outputs))
     return type(risk.of_block(one, np.zeros(1)))
+
+
+def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
+    """Whether a loss has kinks and slopes that are clipped, held whole or in blocks.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.losses import get_loss
+    >>> risk = get_loss("hinge").empirical(np.eye(2), np.ones(2))
+    >>> is_kinked(risk), is_kinked(risk.smoothed(0.5))
+    (True, False)
+    """
+    if isinstance(risk, BlockRisk):
+        if kind_of(risk) is not ClippedSlopeRisk:
+            return False
+        risk = risk.of_block(np.zeros((1, risk.p // risk.loss.outputs)), np.zeros(1))
+    return isinstance(risk, ClippedSlopeRisk) and risk.shape.smoothing == 0
 
 
 def risk_of_blocks(loss: Loss, table: RowBlocks, p: int) -> EmpiricalLoss:

@@ -5,7 +5,7 @@ import numpy as np
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.losses.of_blocks import is_kinked
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.minimum.certificate import Minimum
 from rashomon_explorer.minimum.general import minimise_on
@@ -41,7 +41,7 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
 
 def _best(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
     loss, start = empirical.loss, np.zeros(empirical.p)
-    if isinstance(loss, ClippedSlopeRisk) and loss.shape.smoothing == 0:
+    if is_kinked(loss):
         return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
     if isinstance(domain, Ball):
         return minimise_on_ball(empirical, domain, tolerance, start)

@@ -5,6 +5,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.domains import Ball, Domain
 from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.losses.of_blocks import BlockRisk
 from rashomon_explorer.minimum.ball import minimise_on_ball
 from rashomon_explorer.minimum.certificate import ROUNDING, Minimum
 from rashomon_explorer.minimum.general import minimise_on
@@ -16,7 +17,11 @@ _MOST_WIDTHS = 30
 
 
 def minimise_kinked(
-    loss: ClippedSlopeRisk, ridge: float, domain: Domain, tolerance: float, start: FloatArray
+    loss: ClippedSlopeRisk | BlockRisk,
+    ridge: float,
+    domain: Domain,
+    tolerance: float,
+    start: FloatArray,
 ) -> Minimum:
     """Best model found, perhaps with a gap above the tolerance.
 
@@ -43,14 +48,16 @@ def minimise_kinked(
 
 
 def certify(
-    loss: ClippedSlopeRisk, ridge: float, domain: Domain, theta: FloatArray, smoothing: float
+    loss: ClippedSlopeRisk | BlockRisk,
+    ridge: float,
+    domain: Domain,
+    theta: FloatArray,
+    smoothing: float,
 ) -> Minimum:
     """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed by so much."""
-    scores = loss.scores(theta)
-    dual = loss.smoothed(smoothing).shape.slope(scores)
-    slope = loss.rows.T @ dual / loss.n
-    value = float(loss.shape.value(scores).mean()) + ridge / 2 * float(theta @ theta)
-    lower = float(dual @ loss.offsets) / loss.n + _linear_minimum(slope, ridge, domain)
+    mean, offset, slope = loss.dual(theta, smoothing)
+    value = mean + ridge / 2 * float(theta @ theta)
+    lower = offset + _linear_minimum(slope, ridge, domain)
     size = abs(value) + domain.radius_bound * float(np.linalg.norm(slope))
     gap = max(0.0, value - lower) + ROUNDING * size
     return Minimum(theta, value, gap, multiplier=0.0, slack=gap)

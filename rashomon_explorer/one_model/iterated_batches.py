@@ -53,6 +53,7 @@ class IteratedBatches:
             ridge=ridge,
             settings=bought,
             may_give_up=True,
+            picks_rows=True,
         )
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:

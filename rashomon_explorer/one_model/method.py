@@ -39,6 +39,8 @@ class ModelOffer:
         Plan of exact draws, which can be tried on simulated rows; None where none is made so.
     may_give_up : bool
         Whether the model may not come.
+    picks_rows : bool
+        Whether it is made of rows that are picked, which takes a table that is held whole.
     looseness : float, default=1.0
         How many times looser its bound is taken to be than others' when methods are compared: a
         public constant, settled on tables (docs/one-model.md). It changes no promise.
@@ -59,6 +61,7 @@ class ModelOffer:
     settings: Any = None
     exact: Plan | None = None
     may_give_up: bool = False
+    picks_rows: bool = False
     looseness: float = 1.0
 
     @property

@@ -53,6 +53,7 @@ class NoisySGD:
             unseen=bought.excess + generalisation_gap(request),
             ridge=request.ridge,
             settings=bought,
+            picks_rows=bought.rate < 1,
         )
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
@@ -95,12 +96,11 @@ def noisy_slope(
     How many were taken is not shown: what is divided by is public.
     """
     noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
-    rows, targets = problem.rows, problem.targets
-    if planned.rate < 1:
+    size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
+    if mean is None:
         size = rng.binomial(problem.n, planned.rate)
         taken = rng.choice(problem.n, size, replace=False, shuffle=False)
-        rows, targets = rows[taken], targets[taken]
-    if len(rows):
-        loss = problem.loss.empirical(rows, targets)
-        noisy = noisy + len(rows) * loss.value_and_gradient(theta[:, None])[1][:, 0]
+        mean = problem.loss.empirical(problem.rows[taken], problem.targets[taken]) if size else None
+    if mean is not None:
+        noisy = noisy + size * mean.value_and_gradient(theta[:, None])[1][:, 0]
     return np.asarray(noisy / (planned.rate * problem.n))

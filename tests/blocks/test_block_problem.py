@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import (
+    DPBilevelSearch,
+    DPClassifier,
+    Ledger,
+    PrivateSearch,
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.envelopes import excess_bound
@@ -134,8 +142,13 @@ def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path: Path
             RashomonClassifier(**broken).fit(table)
     with pytest.raises(TypeError, match="leave y out"):
         RashomonClassifier(**asked).fit(table, SIGNS)
-    with pytest.raises(TypeError, match="DPClassifier needs whole tables"):
-        DPClassifier(classes=[0, 1], ledger=ledger).fit(table, None)
+    for model in (
+        RashomonTreeClassifier(classes=[-1, 1], thresholds=[0.0], ledger=ledger),
+        PrivateSearch(DPClassifier(classes=[-1, 1]), {"radius": [1.0, 2.0]}, ledger=ledger),
+        DPBilevelSearch(classes=[-1, 1], ledger=ledger),
+    ):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} needs whole tables"):
+            model.fit(table, None)
     assert ledger.entries() == []
 
 

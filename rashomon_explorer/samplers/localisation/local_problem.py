@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses.clipped_slope_risk import ClippedSlopeRisk
+from rashomon_explorer.losses.of_blocks import is_kinked
 from rashomon_explorer.minimum import Minimum, Objective
 from rashomon_explorer.minimum.general import minimise_on
 from rashomon_explorer.minimum.kinked import minimise_kinked
@@ -52,7 +52,7 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
     if known.gap <= tolerance:
         return known
     loss, domain = problem.evaluator().loss, problem.domain
-    if isinstance(loss, ClippedSlopeRisk) and loss.shape.smoothing == 0:
+    if is_kinked(loss):
         # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
         best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
     else:
