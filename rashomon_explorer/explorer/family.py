@@ -1,5 +1,6 @@
 """The two families of models that the page draws: linear ones, and sparse trees."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.schema import TableSchema, YesNo
 from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.questions import Questions, of_schema
@@ -59,7 +61,20 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
 
 def questions_of(data: Bunch) -> Questions:
     """Return what trees may ask about the rows of a data set; public."""
-    return of_schema(features_of(data.schema), None)
+    asked = of_schema(features_of(data.schema), None)
+    return replace(asked, names=names_in_words(asked.names, data.schema))
+
+
+def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
+    """Call a column of no and yes by its yes: a tree that asks for it reads by itself.
+
+    >>> from rashomon_explorer.schema import YesNo
+    >>> names_in_words(["sex", "age"], TableSchema([YesNo("sex", ("f", "m"))]))
+    ('sex=m', 'age')
+    """
+    yes_or_no = [one for one in schema.columns if isinstance(one, YesNo)]
+    called = {one.name: f"{one.name}={one.levels[1]}" for one in yes_or_no}
+    return tuple(called.get(name, name) for name in names)
 
 
 def tree_class(state: ExplorerState) -> TreeClass:
@@ -100,3 +115,18 @@ def in_words(models: Models, data: Bunch | None) -> Models:
     if tuple(models.classes) != tuple(range(len(data.classes))):
         return models
     return replace(models, classes=tuple(data.classes))
+
+
+def reads_well(models: Models, schema: TableSchema | None) -> Models:
+    """Give trees names of columns that questions read well by; others are as they are.
+
+    For people to look at: rows in a table are found by the columns' own names.
+    """
+    if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
+        return models
+    held = models.models
+    if not isinstance(held, DecisionTrees):
+        return models
+    return replace(
+        models, models=replace(held, feature_names=names_in_words(held.feature_names, schema))
+    )

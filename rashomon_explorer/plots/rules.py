@@ -174,7 +174,8 @@ def _marker(
     if len(seen) < len(paths):
         colours = [ORANGE if path in seen else GREY for path in paths]
         return {"colors": ["rgba(0,0,0,0)", *colours]}
-    scale = {"colorscale": LOSS_SCALE, "showscale": True, "colorbar": {"title": "least loss"}}
+    bar = {"title": "least loss", "thickness": 12, "len": 0.7, "nticks": 5}
+    scale = {"colorscale": LOSS_SCALE, "showscale": True, "colorbar": bar}
     return {"colors": [min(losses), *best], **scale}
 
 

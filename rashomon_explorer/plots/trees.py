@@ -18,12 +18,16 @@ from rashomon_explorer.rashomon_set.models.written import as_question
 
 MOST_TREES = 9
 _TITLE = "Trees, one by one"
-_WORD = 18  # letters of a question that fit
 _RELATIONS = {"=", "≠", "≤", "≥", "<", ">"}
+_WORD = 15  # letters of a line of a question that fit
+_WIDE = 3  # leaves of trees of which three fit beside each other
 
 
 def plot_trees(
-    models: PredictorSet | ReleasedTrees, draws: Sequence[int] | None = None
+    models: PredictorSet | ReleasedTrees,
+    draws: Sequence[int] | None = None,
+    *,
+    columns: int | None = None,
 ) -> go.Figure:
     """Plot some trees of a set beside each other; yes leads to the left, no to the right.
 
@@ -33,6 +37,8 @@ def plot_trees(
         A set of decision trees: the curator's, or what was paid for.
     draws : sequence of int, optional
         Which ones, at most nine; by default the best that the set knows, or the first.
+    columns : int, optional
+        How many stand beside each other; by default three where they are small, otherwise two.
 
     Returns
     -------
@@ -56,7 +62,9 @@ def plot_trees(
     """
     trees = need_trees(models)
     chosen = _chosen(models, draws)
-    columns = min(3, max(1, len(chosen)))
+    widest = max((_size(trees.trees[draw])[0] for draw in chosen), default=1)
+    most = (3 if widest <= _WIDE else 2) if columns is None else columns
+    columns = min(most, max(1, len(chosen)))
     rows = max(1, math.ceil(len(chosen) / columns))
     figure = new_figure(
         _TITLE,
@@ -75,7 +83,7 @@ def plot_trees(
             font={"size": 11.5},
         )
     drawing.onto(figure, models.classes)
-    figure.update_layout(legend={"y": -0.01})
+    figure.update_layout(legend={"y": -0.01}, margin={"l": 12, "r": 12})
     plain = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
     figure.update_xaxes(range=[0, columns], **plain)
     figure.update_yaxes(range=[1 - rows, 1], **plain)
@@ -176,8 +184,7 @@ class _Drawing:
             for end in (yes, no):
                 self.lines[0].extend([x, end[0], None])
                 self.lines[1].extend([y, end[1], None])
-            short = short_question(asked, _WORD)
-            self.questions.append((x, y, escape(short), words))
+            self.questions.append((x, y, _in_two_lines(asked), words))
             return x, y
 
         lay(tree, 0, "")
@@ -211,12 +218,27 @@ class _Drawing:
             x=[one[0] for one in self.questions],
             y=[one[1] for one in self.questions],
             mode="text",
+            cliponaxis=False,
             text=[one[2] for one in self.questions],
             textfont={"size": 10.5},
             hovertext=[one[3] for one in self.questions],
             hovertemplate="%{hovertext}<extra></extra>",
             showlegend=False,
         )
+
+
+def _in_two_lines(asked: str) -> str:
+    """Break a question before what it compares with; a long name is cut.
+
+    >>> _in_two_lines("age > 30"), _in_two_lines("number_of_prior_arrests > 3")
+    ('age<br>&gt; 30', 'number_of_prio…<br>&gt; 3')
+    """
+    name, sign, against = asked.rpartition(" > ")
+    parts = [name, f"> {against}"] if sign else [*asked.split("=", 1)]
+    if not sign and len(parts) > 1:
+        parts[1] = f"= {parts[1]}"
+    cut = [one if len(one) <= _WORD else f"{one[: _WORD - 1]}…" for one in parts]
+    return "<br>".join(map(escape, cut))
 
 
 def _size(tree: Node) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
+from rashomon_explorer.rashomon_set.models.written import as_question
 from rashomon_explorer.schema import Numeric, TableSchema
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.levels import Levelled
@@ -52,7 +53,9 @@ class Questions:
     def in_words(self) -> tuple[str, ...]:
         """Each question."""
         return tuple(
-            self.names[column] if threshold is None else f"{self.names[column]} > {threshold:g}"
+            as_question(column, self.names)
+            if threshold is None
+            else as_question(column, self.names, ">", threshold)
             for column, threshold in self.asked
         )
 
@@ -124,7 +127,7 @@ def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
     >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])]
     >>> schema = TableSchema([*columns, Ordered("grade", ["a", "b", "c"])])
     >>> of_schema(schema, {"age": [30]}).in_words
-    ('age > 30', 'home=rent > 0.5', 'grade > 0.5', 'grade > 1.5')
+    ('age > 30', 'home=rent', 'grade > 0.5', 'grade > 1.5')
     """
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema thresholds must map columns of numbers to theirs")

@@ -1,12 +1,15 @@
 """With trees on screen every view shows something of trees, and nothing of coefficients."""
 
+from html import unescape
+
 import numpy as np
 import pytest
 
 from rashomon_explorer import Explorer, load_dataset
 from rashomon_explorer.explorer.definitions import of_figure
-from rashomon_explorer.explorer.family import questions_of, tree_rows
+from rashomon_explorer.explorer.family import names_in_words, questions_of, tree_rows
 from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
+from rashomon_explorer.schema import TableSchema, YesNo
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +149,18 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
         assert "sampled" in card._kinds.value and "exact</" not in card._kinds.value
         assert "of 2,000" in card.view.figure["layout"]["title"]["text"]
     page.tree_answers._known.clear()
+
+
+def test_questions_read_by_themselves(page):
+    assert names_in_words(["sex", "age"], TableSchema([YesNo("sex", ("f", "m"))])) == (
+        "sex=m",
+        "age",
+    )
+    figure = page.cards["trees"].recipe().figure()
+    asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
+    assert asked and all(text.count("<br>") == 1 for text in asked)
+    assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
+    witness = page.cards["witness"]
+    witness.does.value = "asks"
+    figure = witness.recipe().figure()
+    assert tuple(figure.layout.xaxis.range) == (0, 1)  # one above the other: a phone has no room

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.basket import score_trees
 from rashomon_explorer.explorer.basket.contents import Contents
+from rashomon_explorer.explorer.family import reads_well
 from rashomon_explorer.plots import plot_rules, plot_tree_use, plot_trees
 from rashomon_explorer.rashomon_set import ReleasedTrees
 
@@ -30,9 +31,13 @@ def trees_of(given: Contents) -> ReleasedTrees:
     return given.models
 
 
+def _for_people(given: Contents) -> ReleasedTrees:
+    return reads_well(trees_of(given), given.schema)
+
+
 def tree_figures(given: Contents) -> dict[str, go.Figure]:
     """Make the figures of trees that may leave, by name."""
-    models = trees_of(given)
+    models = _for_people(given)
     return {
         "trees": plot_trees(models),
         "rules": plot_rules(models),
@@ -42,7 +47,7 @@ def tree_figures(given: Contents) -> dict[str, go.Figure]:
 
 def dot_files(given: Contents) -> dict[str, str]:
     """Write each tree as a graph, by the name of its file."""
-    models = trees_of(given)
+    models = _for_people(given)
     width = len(str(max(0, models.n_draws - 1)))
     return {f"dot/tree_{k:0{width}d}.dot": models.dot(k) + "\n" for k in range(models.n_draws)}
 
@@ -62,7 +67,7 @@ def _json(given: Contents) -> str:
 
 
 def _text(given: Contents) -> str:
-    models = trees_of(given)
+    models = _for_people(given)
     return "\n\n".join(f"tree {k}\n{models.text(k)}" for k in range(models.n_draws)) + "\n"
 
 

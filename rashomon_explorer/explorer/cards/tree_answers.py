@@ -212,7 +212,7 @@ class WitnessCard(ByColumn, _OfAllTrees):
     label = "The best tree, and beside it the best that does what is chosen"
     needs: ClassVar[tuple[str, ...]] = (*_OfAllTrees.needs, "group_column")
     definition = (
-        "To the left the best tree of all; to the right the best one that says another label of "
+        "Above the best tree of all; below it the best one that says another label of "
         "the person picked last, that asks or does not ask a question, or, of those within ψ, "
         "whose rates of the last class differ least between groups. Exact, unless it says "
         "otherwise: no tree of the class that does so loses less."
@@ -260,10 +260,11 @@ class WitnessCard(ByColumn, _OfAllTrees):
             beyond = float(models.losses[1] - models.losses[0])
             much = f"{number(beyond)} more" if beyond > 0 else "no more"
             told = f"The best tree {said()[0]} loses {much}"
-            return also_said(plot_trees(models, [0, 1]), "the best to the left", told)
+            shown = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
+            return also_said(shown, "the best above", told)
 
         lines = (
             "from rashomon_explorer.plots import plot_trees",
-            f"plot_trees(explorer.tree_answers.{way}({of!r}), [0, 1])",
+            f"plot_trees(explorer.tree_answers.{way}({of!r}), [0, 1], columns=1)",
         )
         return Recipe(figure, None, lines, lambda: (EXACT,) if said()[1] else (SAMPLED,))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import FigureCard, Recipe, empty
-from rashomon_explorer.explorer.family import in_words
+from rashomon_explorer.explorer.family import in_words, reads_well
 from rashomon_explorer.explorer.marks import PAID, SAMPLED
 from rashomon_explorer.plots import (
     plot_rules,
@@ -40,7 +40,9 @@ class _OfTrees(FigureCard):
         released = self.state.view == "release"
         if released and not models.guarantee.holds:
             return empty(self.title, "These trees were not paid for: nothing of them may leave.")
-        shown = in_words(models.release() if released else models, self.state.data)
+        data = self.state.data
+        shown = in_words(models.release() if released else models, data)
+        shown = reads_well(shown, None if data is None else data.schema)
         return self.of(shown, released=released)
 
     def of(self, models: Any, *, released: bool) -> Recipe:
@@ -121,6 +123,7 @@ class RulesCard(_OfTrees):
             description="search", placeholder="a question", continuous_update=False
         )
         self.starred = ipywidgets.Checkbox(description="starred only", indent=False)
+        self.starred.add_class("rx-tick")
         for control in (self.search, self.starred):
             control.observe(lambda _: self.changed(), "value")
         return [self.search, self.starred]

@@ -54,13 +54,19 @@ def as_question(
 ) -> str:
     """Write a question for people.
 
+    A level's column of 0 and 1, such as ``home=own``, is a question by itself.
+
     Examples
     --------
     >>> as_question(0, ["age"], ">", 30.0), as_question(1, ["age"])
     ('age > 30', 'column 1')
+    >>> as_question(0, ["home=own"], ">", 0.5)
+    'home=own'
     """
     name = str(names[column]) if column < len(names) else f"column {column}"
     if relation == "==" and reference == 1.0:
+        return name
+    if "=" in name and relation == ">" and reference == 0.5:
         return name
     return f"{name} {_WORDS[relation]} {reference:g}"
 
