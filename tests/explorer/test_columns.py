@@ -39,7 +39,7 @@ def test_one_model_of_the_page_is_that_of_python_columns_and_all(page):
     models = page.rashomon_set
     assert state.alert is None and models.scale is not None
     assert page.ledger.spent() == pytest.approx(2.0)
-    assert "centred and scaled" in page.numbers_panel.facts.value
+    assert "scaled" in page.numbers_panel.facts.value
     plain = json.loads(bundle._models_json(page.shop.contents(page.basket_panel.taken())))
     rows = 3 * page.rows.head(40)  # some are long
     assert plain["version"] == 2

@@ -40,7 +40,7 @@ def test_words_of_an_empty_figure_fit_a_phone():
     told = "Every set that was paid for from this table is kept.<br>Press <b>Draw</b> to see one."
     lines = empty_figure("Sets", told).layout.annotations[0].text.split("<br>")
     assert lines == [
-        "Every set that was paid for from this",
-        "table is kept.",
+        "Every set that was paid for",
+        "from this table is kept.",
         "Press <b>Draw</b> to see one.",
     ]

@@ -99,8 +99,8 @@ class SetRangesCard(CoefficientRangesCard):
             return also_said(drawn, "exact ranges need the rows that were drawn from")
         head = figure.layout.title.text.split("<br>")[0]
         inside = 0 if models is None else round(models.hit_rate * models.n_draws)
-        drawn = f" · dark: {plural(inside, 'draw')} inside" if inside else ""
-        said = f"light: exact{drawn} · × best · per scaled unit"
+        shown = f"light: exact · dark: {plural(inside, 'draw')} inside" if inside else "exact"
+        said = f"{shown} · × best · per scaled unit"
         figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{said}</span>'
         # Room for a line of words a row, which the title of the axis would take from them.
         figure.update_yaxes(tickfont={"size": _READABLE})

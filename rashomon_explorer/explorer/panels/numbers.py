@@ -121,8 +121,7 @@ class NumbersPanel:
 def _columns(models: PredictorSet) -> list[str]:
     if getattr(models, "scale", None) is None:  # only linear models may have one
         return []
-    note = "by centres and spreads that were paid for; coefficients are in their units"
-    return [fact("Columns", "centred and scaled", note)]
+    return [fact("Columns", "scaled", "privately")]
 
 
 def _facts_of_others(models: PredictorSet) -> list[str]:
@@ -137,13 +136,15 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
 
 
 def _promised(models: RashomonSet) -> str:
-    if models.psi == models.plan.psi or not has_hit_rate(models.plan):
+    if not has_hit_rate(models.plan):
+        return guaranteed(models.plan).replace("guaranteed:", "promised")
+    if models.psi == models.plan.psi:
         return guaranteed(models.plan)
     return f"{promised_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:
-    where = "at the edge of the ball" if models.minimum.on_boundary else "inside the ball"
+    where = "at the ball's edge" if models.minimum.on_boundary else "inside the ball"
     return [
         fact(
             "Hit rate",
