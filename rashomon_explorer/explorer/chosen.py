@@ -11,6 +11,7 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.countable import check_countable
 from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.family import of_trees, tree_estimator
@@ -220,6 +221,8 @@ class ChosenData:
         self._planned = self._planned_now()
         try:
             with said_elsewhere():  # by the panels, while a slider moves
+                if of_trees(state):
+                    check_countable(state)
                 plan = estimator.plan(*state.data.X.shape)
             constants = constants_of(estimator, *state.data.X.shape)
         except (SamplerError, ValueError) as error:

@@ -44,8 +44,12 @@ def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
     size, state = page.model_panel.questions.size, page.state
     assert f"30 questions, {TreeClass(30, 4).size:,} trees. They can be counted" in size.value
     state.max_leaves = 8
-    assert "Cannot be counted here" in size.value and "leaves fit" in size.value
-    assert page.draw_panel.draw.disabled and "leaves fit" in state.no_plan
+    assert "cannot be counted here" in size.value and "they fit" in size.value
+    assert page.draw_panel.draw.disabled and "they fit" in state.no_plan
+    assert "most_memory" not in state.no_plan + size.value
+    for name in ("plan", "promise"):
+        page.cards[name].redraw()
+        assert "buy nothing" in str(page.cards[name].view.figure["layout"])
     state.max_leaves = 5
     assert "can be counted here, in at most" in size.value and not state.no_plan
 

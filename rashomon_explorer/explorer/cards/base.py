@@ -30,6 +30,7 @@ from rashomon_explorer.rashomon_set.models import DecisionTrees
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
 _LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
+NO_PLAN = "These settings buy nothing:<br>the plan says why, and what would help."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
 _MOMENT = 0.4
 """Seconds after which a figure that is still being made says so."""

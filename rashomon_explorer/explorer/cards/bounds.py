@@ -9,6 +9,7 @@ import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
+    NO_PLAN,
     NOT_EXACT,
     FigureCard,
     Recipe,
@@ -68,7 +69,7 @@ class BoundsCard(FigureCard):
         planned = state.plan if models is None else getattr(models, "plan", state.plan)
         if planned is None:
             self.facts.value = ""
-            return empty(self.title, NO_DATA)
+            return empty(self.title, NO_DATA if state.data is None else NO_PLAN)
         if isinstance(planned, TreePlan):
             self.facts.value = ""
             return Recipe(

@@ -5,6 +5,7 @@ from typing import Any
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
+    NO_PLAN,
     FigureCard,
     Recipe,
     empty,
@@ -63,7 +64,8 @@ class PlanCard(FigureCard):
         """See `FigureCard.recipe`."""
         plan = self.state.plan
         if plan is None:
-            return empty(self.title, NO_DATA, HEIGHT)
+            why = NO_DATA if self.state.data is None else NO_PLAN
+            return empty(self.title, why, HEIGHT)
         return Recipe(
             partial(plot_prices, plan),
             partial(prices_table, plan),

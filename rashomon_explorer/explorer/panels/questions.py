@@ -7,13 +7,12 @@ from html import escape
 import ipywidgets
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.family import of_trees, questions_of, tree_class
+from rashomon_explorer.explorer.countable import class_in_words
+from rashomon_explorer.explorer.family import of_trees
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.table import TableEditor
-from rashomon_explorer.plots.text import plural
 from rashomon_explorer.schema import Numeric, TableSchema
-from rashomon_explorer.trees import TreeClass
 
 _HOW = (
     "Numbers, by commas; where nothing is said, the even steps in grey. Public knowledge, never "
@@ -107,29 +106,6 @@ class QuestionsEditor:
         except DataError as error:
             told = str(error)
             self._problem.value = f"<p>{escape(told[:1].upper() + told[1:])}.</p>"
-
-
-def class_in_words(state: ExplorerState) -> str:
-    """Say how many trees the settings allow, and whether they can be counted; reads no row."""
-    asked = plural(len(questions_of(state.data)), "question")
-    try:
-        trees = tree_class(state)
-        trees.check_memory(len(state.data.X))
-    except DataError as error:
-        return f"{asked}. Cannot be counted here: {error}."
-    memory = _memory(trees.memory(len(state.data.X)))
-    return f"{asked}, {_many(trees)}. They can be counted here, in at most {memory}."
-
-
-def _many(trees: TreeClass) -> str:
-    if trees.size < 10**12:
-        return plural(trees.size, "tree")
-    return f"about {trees.size:.1e} trees".replace("e+", " · 10^")
-
-
-def _memory(size: int) -> str:
-    mib = size / 2**20
-    return f"{mib / 1024:.1f} GiB" if mib >= 1000 else f"{max(1, round(mib)):,} MiB"
 
 
 def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
