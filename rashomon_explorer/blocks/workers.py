@@ -18,7 +18,7 @@ Task = Callable[[Any, Any, Any], Any]
 run twice, it returns the same."""
 
 _TRIES = 10
-_REST_SECONDS = 0.05  # before the second try, and twice as long before each other
+_REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
 _PATIENCE_SECONDS = 60.0  # for one worker to be there again
 
 
@@ -188,7 +188,7 @@ class OnDask:
                 self._sent = None  # the rows may have been on the worker that is gone
                 if trial == _TRIES or not self._anybody():
                     raise ClusterError(_lost(error, trial)) from error
-                time.sleep(_REST_SECONDS * 2 ** (trial - 1))  # others may be about to die too
+                time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be dying
 
     def _anybody(self) -> bool:
         """Wait for a worker, as long as there is a scheduler that may start one."""

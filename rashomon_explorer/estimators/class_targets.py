@@ -9,6 +9,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.block_table import BlockTable, ClassCodes
 from rashomon_explorer.estimators.classes import (
     CLASSES_BEFORE_LABELS,
+    CLASSES_OF_BLOCKS,
     check_labels,
     class_codes,
     found_classes,
@@ -44,10 +45,7 @@ class ClassTargets(PaysForRows):
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
         if known is None and isinstance(table, BlockTable):
-            raise ValueError(
-                "rows in blocks are not read to find the classes: declare them, classes=[...], or "
-                "in a schema"
-            )
+            raise ValueError(CLASSES_OF_BLOCKS)
         if known is None and self.ledger is not None:
             raise ValueError(CLASSES_BEFORE_LABELS)
         if known is not None:

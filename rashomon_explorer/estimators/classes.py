@@ -55,6 +55,11 @@ def declared_classes(classes: ArrayLike) -> NDArray[Any]:
     return distinct
 
 
+CLASSES_OF_BLOCKS = (
+    "rows in blocks are not read to find the classes: declare them, classes=[...], or in a schema"
+)
+
+
 def check_labels(y: NDArray[Any]) -> None:
     """Refuse what are no labels, and labels of which no order is known.
 

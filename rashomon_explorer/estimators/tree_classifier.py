@@ -11,13 +11,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.classes import check_labels, class_codes, found_classes
+from rashomon_explorer.estimators.classes import CLASSES_OF_BLOCKS, check_labels, found_classes
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.over_blocks import a_label, chances, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tree_parameters import TreeParameters
-from rashomon_explorer.estimators.tree_table import TreeTable
+from rashomon_explorer.estimators.tree_table import TreeBlocks, TreeTable, answers_of
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
 from rashomon_explorer.estimators.weights import refuses_weights
@@ -25,7 +27,6 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee, no_guarantee
-from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
@@ -128,14 +129,16 @@ default=None
     @refuses_weights
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "RashomonTreeClassifier":
+    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonTreeClassifier":
         """Charge the ledger and draw the trees.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            classes must be declared for them.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes.
+            Labels of two or more classes; left out for rows in blocks, which have their own.
 
         Returns
         -------
@@ -163,6 +166,9 @@ default=None
         if costs is not None:
             planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned)
+        if guarantee.holds:
+            stated = (*guarantee.assumptions, *table.assumptions)
+            guarantee = replace(guarantee, assumptions=stated)
         context = self._init_callback_context(max_subtasks=planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
@@ -175,7 +181,7 @@ default=None
 
         def draw() -> dict[str, Any]:
             if charge is not None:
-                recognise(charge.path, table.values[0])
+                table.recognised(charge.path)
             return self._drawn(table, questions, planned, guarantee, context, public, costs)
 
         charge = self._reserve(guarantee, planned, trees)
@@ -187,7 +193,7 @@ default=None
             setattr(self, name, value)
         return self
 
-    def counted(self, X: ArrayLike, y: ArrayLike) -> CountedTrees:
+    def counted(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> CountedTrees:
         """Count the whole set that draws are of.  Curator: computed from private rows, not private.
 
         Nothing is charged, and nothing of it may leave the building. Its trees ask what those of
@@ -196,7 +202,7 @@ default=None
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
         y : array-like of shape (n_samples,)
 
         Returns
@@ -223,12 +229,10 @@ default=None
         costs = self._cost_matrix(classes)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
-        rows, labels = table.values
-        check_labels(labels)
-        class_codes(labels, classes)
+        answers, codes = answers_of(table, questions, classes)
         return CountedTrees(
-            questions.answers(rows),
-            labels,
+            answers,
+            None if codes is None else classes[codes],
             questions=questions,
             max_leaves=trees.max_leaves,
             max_depth=self.max_depth,
@@ -300,8 +304,13 @@ default=None
             rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         return self.rashomon_set_.labels(rows)
 
-    def _table(self, X: Any, y: Any) -> UnreadTable:
+    def _table(self, X: Any, y: Any) -> UnreadTable | TreeBlocks:
         charged = self.ledger is not None
+        if is_in_blocks(X):
+            declared = None if self.schema is None else TableSchema.of(self.schema)
+            if declared is not None:
+                warn_of_unconfirmed(declared)
+            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0)
         if self.schema is None:
             return UnreadTable(self, X, y, numeric=False, charged=charged)
         declared = TableSchema.of(self.schema)
@@ -310,16 +319,13 @@ default=None
 
     def _look_through(self, X: Any, y: Any) -> None:
         table = self._table(X, y)
-        rows, labels = table.values
-        check_labels(labels)
-        self._questions(table.feature_names).answers(rows)
         classes = self._labels(table)
         self._cost_matrix(classes)
-        class_codes(labels, classes)
+        answers_of(table, self._questions(table.feature_names), classes)
 
     def _drawn(
         self,
-        table: UnreadTable,
+        table: UnreadTable | TreeBlocks,
         questions: Questions,
         planned: TreePlan,
         guarantee: Guarantee,
@@ -328,14 +334,11 @@ default=None
         costs: IntArray | None,
     ) -> dict[str, Any]:
         """Read the rows, count the trees and draw; the fitted attributes."""
-        rows, labels = table.values
         if guarantee.holds and (leak := table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
-        check_labels(labels)
         counted = CountedTrees(
-            questions.answers(rows),
-            class_codes(labels, public["classes_"]).astype(int),
+            *answers_of(table, questions, public["classes_"]),
             max_leaves=public["tree_class_"].max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
@@ -357,11 +360,13 @@ default=None
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
 
-    def _labels(self, table: UnreadTable) -> NDArray[Any]:
+    def _labels(self, table: UnreadTable | TreeBlocks) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
         if known is not None:
             return known
+        if isinstance(table, TreeBlocks):
+            raise ValueError(CLASSES_OF_BLOCKS)
         if self.ledger is not None:
             raise ValueError(
                 "a ledger is charged before a label is read, so that the classes must be declared: "

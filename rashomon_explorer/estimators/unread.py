@@ -57,9 +57,9 @@ class UnreadTable:
         if is_in_blocks(X):
             raise TypeError(
                 f"{type(estimator).__name__} needs whole tables. Rows in blocks are taken by "
-                "RashomonClassifier, RashomonRegressor, DPClassifier and DPRegressor; a fixed "
-                "random sample is X, y = rows.sample(5_000).held(), to be named as one. Nothing "
-                "was read or charged"
+                "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
+                "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).held(), to be "
+                "named as one. Nothing was read or charged"
             )
         if issparse(X):
             raise TypeError("X is sparse, expected a dense table: use X.toarray()")

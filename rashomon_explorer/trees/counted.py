@@ -44,10 +44,10 @@ class CountedTrees(Shown):
 
     Parameters
     ----------
-    X : array-like of shape (n, m)
-        0 and 1 alone.
+    X : array-like of shape (n, m) or MergedRows
+        0 and 1 alone; or rows that were merged already, by ``classes``, which must be declared.
     y : array-like of shape (n,)
-        Labels.
+        Labels; None for merged rows, which have theirs.
     max_leaves : int
         Most leaves of a tree.
     max_depth : int, optional
@@ -90,8 +90,8 @@ class CountedTrees(Shown):
 
     def __init__(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | MergedRows,
+        y: ArrayLike | None,
         *,
         max_leaves: int,
         max_depth: int | None = None,
@@ -107,10 +107,12 @@ class CountedTrees(Shown):
         if convention not in CONVENTIONS:
             raise DataError(f"convention must be one of {[*CONVENTIONS]}, got {convention!r}")
         self.convention = convention
-        shape = np.shape(X)
+        shape = (X.n, X.patterns.shape[1]) if isinstance(X, MergedRows) else np.shape(X)
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
-        labels = _labels(y, shape[0])
+        labels = np.array([]) if y is None else _labels(y, shape[0])
+        if classes is None and isinstance(X, MergedRows):
+            raise DataError("labels were merged by their classes: classes=[...] must name them")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
@@ -128,8 +130,11 @@ class CountedTrees(Shown):
                 f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
                 "declare them all: classes=[...]"
             )
-        codes = class_codes(labels, self.classes, "y")
-        self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
+        if isinstance(X, MergedRows):
+            self.rows = replace(X, costs=matrix)
+        else:
+            codes = class_codes(labels, self.classes, "y")
+            self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
         self._counted: Counts | None = None
         self._within = -1.0
 

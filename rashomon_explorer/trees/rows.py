@@ -73,6 +73,27 @@ class MergedRows:
         return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
 
 
+def merged(one: MergedRows, other: MergedRows) -> MergedRows:
+    """Rows of two tables with the same features and labels, those of the first before the others.
+
+    Whoever merges parts, and in which order of merging, gets what :meth:`MergedRows.of` gives.
+
+    Examples
+    --------
+    >>> parts = [MergedRows.of([[1, 0], row], [1, 0], n_labels=2) for row in ([1, 0], [0, 1])]
+    >>> both = merged(*parts)
+    >>> both.patterns.astype(int).tolist(), both.counts.tolist(), both.place.tolist()
+    ([[0, 1], [1, 0]], [[1, 0], [1, 2]], [1, 1, 1, 0])
+    """
+    every = np.concatenate([one.patterns, other.patterns])
+    patterns, place = np.unique(every, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    counts = np.zeros((len(patterns), one.counts.shape[1]), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([one.counts, other.counts]))
+    first, second = np.split(place, [len(one.patterns)])
+    return MergedRows(patterns, counts, np.concatenate([first[one.place], second[other.place]]))
+
+
 def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
     """Cost (…, C) of saying each label of rows (…, C) of each label.
 

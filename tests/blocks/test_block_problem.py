@@ -15,7 +15,6 @@ from rashomon_explorer import (
     PrivateSearch,
     RashomonClassifier,
     RashomonRegressor,
-    RashomonTreeClassifier,
 )
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import row_blocks
@@ -143,7 +142,6 @@ def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path: Path
     with pytest.raises(TypeError, match="leave y out"):
         RashomonClassifier(**asked).fit(table, SIGNS)
     for model in (
-        RashomonTreeClassifier(classes=[-1, 1], thresholds=[0.0], ledger=ledger),
         PrivateSearch(DPClassifier(classes=[-1, 1]), {"radius": [1.0, 2.0]}, ledger=ledger),
         DPBilevelSearch(classes=[-1, 1], ledger=ledger),
     ):
