@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 
+from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.least import Least, label_errors, leaf_label, pairs
@@ -141,8 +142,18 @@ def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[
 
 
 def _without(level: Level, feature: int) -> Level:
-    cuts, yes, no = level.cuts.copy(), level.yes.copy(), level.no.copy()
+    cuts = level.cuts.copy()
     spare = np.maximum(0, level.spare - ~cuts[:, feature])
-    cuts[:, feature], yes[:, feature], no[:, feature] = False, -1, -1
+    cuts[:, feature] = False
+    yes, no = _leading_not(level.yes, feature), _leading_not(level.no, feature)
     same = np.where(spare > 0, level.same, -1)
     return replace(level, cuts=cuts, spare=spare, yes=yes, no=no, same=same)
+
+
+def _leading_not(places: IntArray, feature: int) -> IntArray:
+    """Places (N, m) that questions lead to, the feature's nowhere."""
+    if places.strides == (0, 0):  # the deepest level's, which lead nowhere already
+        return places
+    kept = places.copy()
+    kept[:, feature] = -1
+    return kept

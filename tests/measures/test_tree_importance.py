@@ -197,6 +197,19 @@ class TestShapley:
             assert mine == pytest.approx(wanted, abs=1e-12)
         assert not found[1].any()  # a tree without questions
 
+    def test_trees_of_many_questions_have_them_too(self):
+        """More questions than a whole number has bits: a comb that asks 70 columns."""
+        tree = Leaf(1)
+        for column in range(70):
+            tree = Split(column, tree, Leaf(column % 2), ">", 0.5)
+        rng = np.random.default_rng(0)
+        rows = (rng.random((30, 70)) < 0.97).astype(float)
+        kind = {"loss": "zero_one", "psi": None, "complete": False, "names": ["comb"]}
+        names = tuple(f"x{j}" for j in range(70))
+        models = tree_set((tree,), np.zeros(1), feature_names=names, classes=range(2), **kind)
+        values, says = tree_shap(models, rows)[0], models.scores(rows)[0]
+        assert values.sum(axis=1) == pytest.approx(says - says.mean(), abs=1e-9)
+
     def test_they_add_up_and_left_out_features_play(self, table, drawn):
         X, _ = table
         values = tree_shap(drawn, X)

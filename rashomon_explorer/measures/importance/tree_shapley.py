@@ -1,6 +1,8 @@
 """Shapley values of small trees, exactly: leaf by leaf, by which questions of its path are met."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import factorial
 from typing import Any
 
@@ -19,7 +21,9 @@ from rashomon_explorer.rashomon_set.models.trees import (
 )
 
 _MOST_VALUES = 200_000_000
+_BITS = 62  # of a whole number that codes answers
 Path = tuple[tuple[Split, bool], ...]
+Question = tuple[int, str, float]
 
 
 def tree_shap(
@@ -126,47 +130,81 @@ def values_of(
     kept = len(groups)
     for column in sorted(columns_of(tree) - set(player)):
         player[column] = len(player) + kept  # left out of the groups, and in the game all the same
-    found = np.zeros((len(rows), kept, n_classes))
+    # Rows that answer a tree's few questions alike are one: n is left behind here.
+    mine, place, _ = _patterns(tree, rows)
+    theirs, _, counts = _patterns(tree, others)
+    found = np.zeros((len(mine.given), kept, n_classes))
     for path, leaf in _paths(tree, ()):
-        own, values = _of_leaf(path, rows, others, player)
+        own, values = _of_leaf(path, mine, theirs, counts / len(others), player)
         asked = [place for place, one in enumerate(own) if one < kept]
         found[:, [own[place] for place in asked], leaf.prediction] += values[:, asked]
-    return found[..., 1] if n_classes == 2 else found
+    every = found[place]
+    return every[..., 1] if n_classes == 2 else every
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """Different answers (U, Q) to the questions of a tree, and the column of each question."""
+
+    given: Mask
+    column: dict[Question, int]
+
+    def meets(self, questions: "list[list[tuple[Split, bool]]]") -> Mask:
+        """Whether patterns answer all questions of each player as a path does, (U, players)."""
+        found = np.ones((len(self.given), len(questions)), dtype=bool)
+        for player, own in enumerate(questions):
+            for split, yes in own:
+                found[:, player] &= self.given[:, self.column[_question(split)]] == yes
+        return found
+
+
+def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
+    """Different answers of rows to a tree's questions, the place of each row, and how many."""
+    asked = list(dict.fromkeys(_question(split) for split in _splits(tree)))
+    answers = np.empty((len(rows), len(asked)), dtype=bool)
+    for bit, (column, relation, reference) in enumerate(asked):
+        answers[:, bit] = RELATIONS[relation](rows[:, column], reference)
+    given, place = _distinct(answers)
+    counts = np.bincount(place, minlength=len(given))
+    columns = {question: bit for bit, question in enumerate(asked)}
+    return _Patterns(given, columns), place, counts.astype(float)
+
+
+def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
+    """Different rows of answers, and the place of each row among them."""
+    if answers.shape[1] > _BITS:
+        known, place = np.unique(answers, axis=0, return_inverse=True)
+        return known, place.reshape(-1)
+    bits = np.arange(answers.shape[1])
+    codes = (answers.astype(np.int64) << bits).sum(axis=1)
+    told, place = np.unique(codes, return_inverse=True)
+    return (told[:, None] >> bits & 1).astype(bool), place.reshape(-1)
 
 
 def _of_leaf(
-    path: Path, rows: FloatArray, others: FloatArray, player: dict[int, int]
+    path: Path, mine: _Patterns, theirs: _Patterns, shares: FloatArray, player: dict[int, int]
 ) -> tuple[list[int], FloatArray]:
-    """Players of a path, and what each adds (n_rows, players) to the leaf being reached."""
+    """Players of a path, and what each adds (U, players) to the leaf being reached."""
     asked: dict[int, list[tuple[Split, bool]]] = {}
     for split, yes in path:
         asked.setdefault(player[split.feature], []).append((split, yes))
-    own = list(asked)
-    mine, place = np.unique(_meets(rows, list(asked.values())), axis=0, return_inverse=True)
-    theirs, counts = np.unique(_meets(others, list(asked.values())), axis=0, return_counts=True)
-    shares = counts / len(others)
-    alive = (mine[:, None] | theirs).all(axis=2)
-    only_mine, only_theirs = mine[:, None] & ~theirs, ~mine[:, None] & theirs
+    own, questions = list(asked), list(asked.values())
+    here, place = _distinct(mine.meets(questions))
+    there, which = _distinct(theirs.meets(questions))
+    share = np.bincount(which, shares, minlength=len(there))
+    alive = (here[:, None] | there).all(axis=2)
+    only_mine, only_theirs = here[:, None] & ~there, ~here[:, None] & there
     a, b = only_mine.sum(axis=2), only_theirs.sum(axis=2)
     weights = _weights(len(own))
-    for_mine = np.where(alive, weights[a, b], 0.0) * shares
-    for_theirs = np.where(alive, weights[b, a], 0.0) * shares
+    for_mine = np.where(alive, weights[a, b], 0.0) * share
+    for_theirs = np.where(alive, weights[b, a], 0.0) * share
     values = np.einsum("uv,uvq->uq", for_mine, only_mine) - np.einsum(
         "uv,uvq->uq", for_theirs, only_theirs
     )
-    return own, values[place.reshape(-1)]
+    return own, values[place]
 
 
-def _meets(rows: FloatArray, questions: list[list[tuple[Split, bool]]]) -> Mask:
-    """Whether each row answers all questions of each player as the path does, (n_rows, players)."""
-    found = np.ones((len(rows), len(questions)), dtype=bool)
-    for column, own in enumerate(questions):
-        for split, yes in own:
-            answer = RELATIONS[split.relation](rows[:, split.feature], split.reference)
-            found[:, column] &= answer == yes
-    return found
-
-
+@lru_cache
 def _weights(most: int) -> FloatArray:
     """Return (a − 1)!·b!/(a + b)! for a, b = 0, …, most; 0 for a = 0."""
     table = np.zeros((most + 1, most + 1))
@@ -181,6 +219,17 @@ def _paths(node: Node, path: Path) -> "list[tuple[Path, Leaf]]":
         return [(path, node)]
     yes = _paths(node.if_true, (*path, (node, True)))
     return yes + _paths(node.if_false, (*path, (node, False)))
+
+
+def _splits(node: Node) -> Iterator[Split]:
+    if isinstance(node, Split):
+        yield node
+        yield from _splits(node.if_true)
+        yield from _splits(node.if_false)
+
+
+def _question(split: Split) -> Question:
+    return split.feature, split.relation, float(split.reference)
 
 
 def _some(rows: FloatArray, name: str) -> FloatArray:
