@@ -335,7 +335,7 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
     assert drawn == {"draws", "draw", "best model"}
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
-    assert "Explorer(clf, data=data)" in words
+    assert "Explorer(clf, data=data)" in words.replace("<br>", " ")
     assert explorer.draw_panel.draw.disabled
 
 
