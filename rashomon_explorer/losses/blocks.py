@@ -47,6 +47,12 @@ def sum_row_blocks(
     (array([45.]),)
     """
     size = block_rows(n_rows, n_columns, item_bytes) if block is None else block
+    cells = n_rows * n_columns
+    # A lane is one thread's: BLAS threads inside would fight over the same cores.
+    blas = one_blas_thread() if cells > _BLAS_CELLS else nullcontext()
+    if 0 < n_rows <= size:  # a small table, of which a search asks thousands of times
+        with blas:
+            return tuple(np.array(part, dtype=np.float64) for part in work(slice(0, n_rows)))
     blocks = [slice(low, min(low + size, n_rows)) for low in range(0, n_rows, size)]
     lanes = min(_LANES, len(blocks))
     cuts = [len(blocks) * lane // lanes for lane in range(lanes + 1)]
@@ -59,9 +65,7 @@ def sum_row_blocks(
         return sums
 
     workers = min(_LANES, cores()) if workers is None else workers
-    cells = n_rows * n_columns
-    # A lane is one thread's: BLAS threads inside would fight over the same cores.
-    with one_blas_thread() if cells > _BLAS_CELLS else nullcontext():
+    with blas:
         if workers == 1 or lanes == 1 or cells < _SERIAL_CELLS:
             parts = [lane(*cut) for cut in pairwise(cuts)]
         else:
