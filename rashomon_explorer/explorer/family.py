@@ -61,8 +61,7 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
 
 def questions_of(data: Bunch) -> Questions:
     """Return what trees may ask about the rows of a data set; public."""
-    asked = of_schema(features_of(data.schema), None)
-    return replace(asked, names=names_in_words(asked.names, data.schema))
+    return of_schema(features_of(data.schema), None)
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.explorer.family import of_trees, questions_of, tree_rows
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.family import names_in_words, of_trees, questions_of, tree_rows
 from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.rashomon_set import PredictorSet
@@ -27,6 +28,11 @@ from rashomon_explorer.trees.private import leaves_of
 
 _MOST_KEPT = 500_000
 _SAME = 1e-9
+_UNIFORM = 500
+_OTHER_CLASS = (
+    "This needs the trees that these were drawn from: set leaves, depth, price of a leaf and "
+    "thresholds as they were."
+)
 _NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
@@ -61,7 +67,8 @@ class TreeAnswers:
     @property
     def questions(self) -> tuple[str, ...]:
         """What trees may ask, in words; public."""
-        return questions_of(self.state.data).in_words
+        asked, schema = questions_of(self.state.data), self.state.data.schema
+        return replace(asked, names=names_in_words(asked.names, schema)).in_words
 
     def sizes(self) -> pd.DataFrame:
         """Count the trees by leaves within the slider's ψ, and less and half as much more."""
@@ -87,7 +94,12 @@ class TreeAnswers:
     def features(self) -> pd.DataFrame:
         """Least ψ of a tree that asks each question, and of one that does not; shares within ψ."""
         psi = float(self.state.psi)
-        return self._find(("features", psi), lambda: feature_table(self.counted, psi))
+
+        def find() -> pd.DataFrame:
+            table = feature_table(self.counted, psi)
+            return table.set_axis(pd.Index(self.questions, name=table.index.name))
+
+        return self._find(("features", psi), find)
 
     def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
         """Least loss against the gap of a label's rate between the groups of a column.
@@ -116,6 +128,22 @@ class TreeAnswers:
         rates = np.array([says[:, groups == group].mean(axis=1) for group in np.unique(groups)])
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
+
+    def uniform(self, models: Any, n_draws: int = _UNIFORM) -> PredictorSet:
+        """Draw uniformly from the set that drawn trees are of: what their own width is told by.
+
+        Raises
+        ------
+        DataError
+            If the settings are not those that the trees were drawn with.
+        """
+        if self.why_not or abs(models.least - self.counted.least) > _SAME:
+            raise DataError(_OTHER_CLASS)
+        psi = float(models.psi)
+        drawn = self._find(
+            ("uniform", psi, n_draws), lambda: self.counted.draw(n_draws, psi, random_state=0)
+        )
+        return replace(drawn, classes=models.classes)
 
     def _front(self, column: str, label: int | None) -> ParityFront:
         psi, of = float(self.state.psi), self._label(label)
@@ -152,7 +180,7 @@ class TreeAnswers:
             max_depth=state.max_depth,
             leaf_penalty=state.leaf_penalty,
             classes=range(len(state.data.classes)),
-            feature_names=self.questions,
+            questions=questions_of(state.data),
         )
 
     def _beside(self, tree: Node) -> PredictorSet:

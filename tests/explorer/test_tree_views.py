@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import Explorer, load_dataset
 from rashomon_explorer.explorer.definitions import of_figure
-from rashomon_explorer.explorer.family import names_in_words, questions_of, tree_rows
+from rashomon_explorer.explorer.family import names_in_words, tree_rows
 from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
 from rashomon_explorer.schema import TableSchema, YesNo
 
@@ -30,7 +30,7 @@ def _chosen(page, view):
     return [slot.names[slot.choice.value] for slot in page.shell.views[view].slots]
 
 
-LINEAR = {"coefficients", "importance", "ranges", "bounds", "pair", "selection panel"}
+LINEAR = {"coefficients", "exact_ranges", "ranges", "bounds", "pair", "selection panel"}
 TREES = {
     "trees",
     "rules",
@@ -118,8 +118,7 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     assert "exact" in card._kinds.value and figure["layout"]["meta"]["view"] == "curator"
     front = answers.parity("group")
     both = answers.fairest("group")
-    questions = questions_of(data).answers(tree_rows(data).to_numpy(dtype=float))
-    says = both.labels(questions) == 1
+    says = both.labels(tree_rows(data)) == 1
     groups = data.sensitive["group"].to_numpy()
     rates = [says[:, groups == one].mean(axis=1) for one in np.unique(groups)]
     assert abs(rates[0] - rates[1])[[0, 1]] == pytest.approx(front["gap"].iloc[[0, -1]].to_numpy())
@@ -149,6 +148,20 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
         assert "sampled" in card._kinds.value and "exact</" not in card._kinds.value
         assert "of 2,000" in card.view.figure["layout"]["title"]["text"]
     page.tree_answers._known.clear()
+
+
+def test_importance_and_noise_are_told_of_trees_too(page):
+    card = page.cards["importance"]
+    card.redraw()
+    assert "rely most on" in card.view.figure["layout"]["title"]["text"]
+    assert [value for _, value in card._what.options] == ["importance"]
+    card = page.cards["width_or_noise"]
+    card.redraw()
+    assert len(card.view.figure["data"]) > 0
+    page.state.leaf_penalty = 0.1  # another class: no reference for these draws
+    card.redraw()
+    assert "as they were" in str(card.view.figure["layout"])
+    page.state.leaf_penalty = 0.005
 
 
 def test_questions_read_by_themselves(page):

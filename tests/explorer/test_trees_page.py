@@ -44,12 +44,11 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
 
 def test_trees_and_rules_are_shown_and_the_rest_says_where_to_look(page):
     explorer, _ = page
-    for name in ("trees", "rules", "losses", "plan"):
+    for name in ("trees", "rules", "losses", "plan", "importance", "width_or_noise"):
         assert _words(explorer.cards[name])[1] > 0, name
     for name in ("coefficients", "ranges", "pair"):
         said, traces = _words(explorer.cards[name])
         assert "These models are trees" in said and traces == 0
-    assert "for linear draws alone" in _words(explorer.cards["width_or_noise"])[0]
     explorer.cards["rules"].search.value = "no such question"
     assert "0 places" in str(explorer.cards["rules"].recipe().figure().layout.title.text)
     explorer.cards["rules"].search.value = ""
@@ -71,7 +70,7 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
         assert _words(explorer.cards[name])[1] > 0, name
     both = answers.flipping(5)
-    said = both.labels(answers.counted.rows.patterns[answers.counted.rows.place[[5]]])[:, 0]
+    said = both.labels(explorer.rows.iloc[[5]])[:, 0]
     assert said[0] != said[1]
     assert both.excess[1] == pytest.approx(answers.flips()["psi"][5])
     table = answers.features()

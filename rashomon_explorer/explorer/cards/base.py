@@ -127,6 +127,8 @@ class FigureCard:
     """Whether it shows coefficients, which other models have not."""
     of_trees: ClassVar[bool] = False
     """Whether it shows trees, which other models are not."""
+    and_trees: ClassVar[bool] = False
+    """Whether it shows the same of trees, where it is `linear`."""
     slow: ClassVar[bool] = False
     """Whether it evaluates the models on the rows; slow cards never hold up the others."""
 
@@ -180,7 +182,7 @@ class FigureCard:
     def suits(cls, families: Collection[str]) -> bool:
         """Whether it has anything to show of models of these families."""
         return not (cls.of_trees and TREES not in families) and not (
-            cls.linear and LINEAR not in families
+            cls.linear and not cls.and_trees and LINEAR not in families
         )
 
     @property
@@ -255,7 +257,8 @@ class FigureCard:
         try:
             if self.linear and isinstance(self.state.rashomon_set, PredictorSet):
                 trees = isinstance(self.state.rashomon_set.models, DecisionTrees)
-                return empty(self.title, INSTEAD if trees else NOT_LINEAR)
+                if not (trees and self.and_trees):
+                    return empty(self.title, INSTEAD if trees else NOT_LINEAR)
             return self.recipe()
         except Exception as error:
             return _failed(self.title, error)

@@ -11,6 +11,7 @@ from rashomon_explorer.explorer.cards.base import Recipe, empty
 from rashomon_explorer.explorer.cards.by_column import ByColumn
 from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
 from rashomon_explorer.explorer.remembered import Remembered
 from rashomon_explorer.explorer.session import Session
@@ -252,9 +253,7 @@ def _whose(people: Any, proved: bool) -> str:
     return " · ".join(filter(None, [people.words, asked]))
 
 
-_LINEAR_DRAWS = (
-    "What a mechanism adds to the set's own width<br>is split off for linear draws alone."
-)
+_DRAWN_HERE = "What a mechanism adds to the set's own width<br>is split off for draws made here."
 
 
 class WidthOrNoiseCard(GroupCard):
@@ -274,16 +273,19 @@ class WidthOrNoiseCard(GroupCard):
     def study(self) -> Recipe:
         """See `StudyCard.study`."""
         models, column = self.state.rashomon_set, self.column
-        if isinstance(models, PredictorSet):
-            return empty(self.title, _LINEAR_DRAWS)
+        if isinstance(models, PredictorSet) and not models.independent:
+            return empty(self.title, _DRAWN_HERE)
+        answers = self.session.tree_answers if trees_in(models) else None
         people = self.session.picked.everyone
+        uniform = "reference=explorer.tree_answers.uniform(explorer.rashomon_set), "
+        beside = uniform if answers else ""
         return Recipe(
-            lambda: _noise(_split(models, people, column)),
-            lambda: _split(models, people, column).groups,
+            lambda: _noise(split_draws(models, people, column, answers)),
+            lambda: split_draws(models, people, column, answers).groups,
             (
                 "from rashomon_explorer.measures import width_or_noise",
                 "from rashomon_explorer.plots import plot_width_or_noise",
-                f"found = width_or_noise(explorer.rashomon_set, {_PEOPLE}.rows, "
+                f"found = width_or_noise(explorer.rashomon_set, {_PEOPLE}.rows, {beside}"
                 f"groups={_PEOPLE}.groups({column!r}))",
                 "plot_width_or_noise(found)",
             ),
@@ -295,8 +297,19 @@ def _noise(found: Any) -> go.Figure:
     return also_said(plot_width_or_noise(found), "", told(found))
 
 
-def _split(models: Any, people: Any, column: str) -> Any:
+def split_draws(models: Any, people: Any, column: str = "", answers: Any = None) -> Any:
+    """Split what draws disagree about; of trees beside uniform ones, which ``answers`` draws.
+
+    Raises
+    ------
+    DataError
+        If it cannot be told, saying why.
+    """
+    options: dict[str, Any] = {"groups": people.groups(column)} if column else {}
+    if answers is not None:
+        options["reference"] = answers.uniform(models)
     try:
-        return width_or_noise(models, people.rows, groups=people.groups(column))
+        return width_or_noise(models, people.rows, **options)
     except ValueError as error:
-        raise DataError(f"Width or noise cannot be told: {error}") from error
+        why = str(error).split(": pass")[0]
+        raise DataError(f"Width or noise cannot be told: {why}") from error

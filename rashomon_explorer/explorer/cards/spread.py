@@ -14,9 +14,11 @@ from rashomon_explorer.explorer.cards.base import (
     of_the_set,
 )
 from rashomon_explorer.explorer.cards.study import ringed
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.marks import PAID, SAMPLED
 from rashomon_explorer.explorer.remembered import Remembered
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.feature_groups import groups_by_name
 from rashomon_explorer.measures.features import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
@@ -26,7 +28,6 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots.counted import counted
 from rashomon_explorer.plots.importances import MOST_ROWS, importance_figure, importances
 from rashomon_explorer.plots.tables import importance_table, spread_table
-from rashomon_explorer.rashomon_set import RashomonSet
 
 _CHOICES = (("importance", "importance"), ("coefficients", "coef"))
 _MOST, _FEWEST_ROWS = 1_000_000, 100
@@ -41,6 +42,7 @@ class SpreadCard(FigureCard):
     short = "Importance"
     label = "Ranges over the draws inside the set, one row a feature"
     linear = True
+    and_trees = True
     slow = True
     needs = (*FigureCard.needs, "groups", "people")
     definition = (
@@ -58,10 +60,12 @@ class SpreadCard(FigureCard):
         self._what.observe(lambda _: self.changed(), "value")
         return [self._what]
 
-    def _offer(self, models: RashomonSet) -> None:
-        """Offer single columns where several are one feature."""
-        columns = [_COLUMNS] if models.feature_groups else []
-        choices = (_CHOICES[0], *columns, _CHOICES[1])
+    def _offer(self, models: Any) -> None:
+        """Offer single columns where several are one feature, and coefficients where there are."""
+        trees = trees_in(models) is not None
+        groups = groups_by_name(models.models.feature_names) if trees else models.feature_groups
+        columns = [_COLUMNS] if groups else []
+        choices = (_CHOICES[0], *columns, *([] if trees else [_CHOICES[1]]))
         if tuple(self._what.options) != choices:
             value = self._what.value
             self._what.options = choices
@@ -77,7 +81,8 @@ class SpreadCard(FigureCard):
         if self._what.value == "coef":
             return self._coefficients()
         if state.view == "release":
-            return empty(self.title, f"{CURATOR_FIGURE}<br>Or show <b>coefficients</b>.")
+            others = "" if trees_in(models) else "<br>Or show <b>coefficients</b>."
+            return empty(self.title, f"{CURATOR_FIGURE}{others}")
         if state.busy:
             return self.later()
         if state.data is None:

@@ -13,7 +13,7 @@ from rashomon_explorer.explorer.cards.by_column import ByColumn
 from rashomon_explorer.explorer.cards.groups import NO_GROUPS
 from rashomon_explorer.explorer.cards.picking import picks
 from rashomon_explorer.explorer.cards.study import also_said, keep_choice
-from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.family import reads_well, trees_in
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.tree_answers import TreeAnswers
@@ -256,7 +256,7 @@ class WitnessCard(ByColumn, _OfAllTrees):
             return (words, True) if isinstance(words, str) else words()
 
         def figure() -> go.Figure:
-            models = getattr(self.answers, way)(of)
+            models = reads_well(getattr(self.answers, way)(of), self.state.data.schema)
             beyond = float(models.losses[1] - models.losses[0])
             much = f"{number(beyond)} more" if beyond > 0 else "no more"
             told = f"The best tree {said()[0]} loses {much}"
