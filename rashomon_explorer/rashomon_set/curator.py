@@ -19,7 +19,8 @@ class CuratorSet(Selection):
     """Models with their losses, from whatever source.  Curator: computed from private rows.
 
     The common type of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
-    perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these).
+    perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these, and
+    private trees, which have a plan and a guarantee).
     Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
     which both have.
     """
