@@ -15,13 +15,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import RowBlocks, row_blocks
 from rashomon_explorer.blocks.workers import Threads
+from rashomon_explorer.measures import multiplicity_table
+from rashomon_explorer.measures.ranges import exact_score_ranges
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 COLUMNS, MODELS = 20, 16
+OF_CORES = ", all cores"  # seconds that do not grow with what else the machine has to do
+ASKED = 6  # columns that trees ask
+MEASURED = ("pass", "models", "minimum", "fit", "tables", "ranges", "trees")
 ROWS = (10_000, 100_000, 1_000_000)
 _AT_ONCE = 100_000
 
@@ -42,11 +47,11 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
     for size in sizes:
         told = ", ".join(f"{name} {value:.3g}" for name, value in size.items() if name != "n")
         yield f"n = {size['n']:,}: {told}"
-    for name in ("pass", "models", "minimum", "fit"):
+    for name in MEASURED:
         if len(sizes) > 1:
-            steps = np.log([size[name] for size in sizes])
+            steps = np.log([size[f"{name}{OF_CORES}"] for size in sizes])
             slope = np.polyfit(np.log([size["n"] for size in sizes]), steps, 1)[0]
-            yield f"{name}: seconds grow as n^{slope:.2f}"
+            yield f"{name}: seconds of all cores grow as n^{slope:.2f}"
     for name, value in measured["cluster"].items():
         yield f"cluster, {name}: {value:.3g}"
 
@@ -56,24 +61,39 @@ def _size(n: int) -> dict[str, float]:
         problem = BlockProblem(table)
         theta = np.random.default_rng(0).normal(size=(problem.p, MODELS)) / 4
         one_thread = BlockProblem(replace(table, workers=Threads(1)))
-        found = {
-            "n": n,
-            "pass": _seconds(lambda: problem.value_and_gradient(theta[:, :1])),
-            "pass on one thread": _seconds(lambda: one_thread.value_and_gradient(theta[:, :1])),
-            "models": _seconds(lambda: problem.value(theta)),
-            "minimum": _seconds(lambda: problem.minimum),
-            "fit": _seconds(lambda: _fit(table)),
+        drawn: list[Any] = []
+        people = np.array(table.source.X[:2])  # type: ignore[attr-defined]
+        work: dict[str, Callable[[], Any]] = {
+            "pass": lambda: problem.value_and_gradient(theta[:, :1]),
+            "pass on one thread": lambda: one_thread.value_and_gradient(theta[:, :1]),
+            "models": lambda: problem.value(theta),
+            "minimum": lambda: problem.minimum,
+            "fit": lambda: drawn.append(_fit(table)),
+            "tables": lambda: multiplicity_table(drawn[0].rashomon_set_, table),
+            "ranges": lambda: exact_score_ranges(problem, 0.02, people),
+            "trees": lambda: _counted(table),
         }
+        found: dict[str, float] = {"n": n}
+        for name, made in work.items():
+            before = time.process_time()
+            found[name] = _seconds(made)
+            found[f"{name}{OF_CORES}"] = time.process_time() - before
     # The most that this process has held at any time so far: sizes grow.
     scale = 2**20 if sys.platform != "darwin" else 2**30
     return {**found, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale}
 
 
-def _fit(table: RowBlocks) -> None:
+def _counted(table: RowBlocks) -> int:
+    source: Any = table.source
+    asked = RashomonTreeClassifier(thresholds=0.0, max_leaves=4, classes=[-1, 1])
+    return asked.counted(row_blocks(source.X[:, :ASKED], source.y)).size(psi=0.02)
+
+
+def _fit(table: RowBlocks) -> RashomonClassifier:
     asked: dict[str, Any] = {"sampler": "exact", "radius": 4.0, "psi": 0.02, "epsilon": 4.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        RashomonClassifier(**asked, n_draws=5, classes=[-1, 1], random_state=0).fit(table)
+        return RashomonClassifier(**asked, n_draws=5, classes=[-1, 1], random_state=0).fit(table)
 
 
 def _on_a_cluster(n: int = 200_000) -> dict[str, float]:
