@@ -4,7 +4,9 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
+from threading import Event, Thread, Timer
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,10 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.block_problem import BlockProblem
-from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.blocks import RowBlocks, row_blocks
 from rashomon_explorer.exceptions import ClusterError, FitError
 from rashomon_explorer.measures import exact_score_ranges
+from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem import Problem
 
 dask = pytest.importorskip("dask")
@@ -22,12 +25,13 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # of the cluster's own, when workers die
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(1800),
 ]
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(70_000, 2)) * 0.3
 Y = np.where(X[:, 0] > 0.1 * RNG.normal(size=len(X)), 1.0, -1.0)
+KILLS = 100
 THETA = np.array([[1.0], [-0.5], [0.2]])
 
 
@@ -35,24 +39,48 @@ THETA = np.array([[1.0], [-0.5], [0.2]])
 def cluster(tmp_path: Path) -> Iterator[Any]:
     asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    # A cluster looks for a worker this long after a death of it, and gives it up if it is just then
+    # dead of a later one.
+    patient = {"distributed.deploy.lost-worker-timeout": "1 day"}
     with (
-        dask.config.set(scheduler="threads"),  # put back at the end: a dead client does not do it
+        dask.config.set(patient, scheduler="threads"),  # put back: a dead client does not do it
         distributed.LocalCluster(**asked, **quiet, local_directory=str(tmp_path)) as local,
         distributed.Client(local) as client,
     ):
         yield client
 
 
-def _kill_one(client: Any) -> None:
-    os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+def _kill_one(client: Any, pick: int = 0) -> bool:
+    """Kill a worker that is up; whether there was one.
+
+    A process that is still starting is left alone: its nanny gives it up if it dies then.
+    """
+    local = client.cluster
+    for nanny in [*local.workers.values()][pick:] + [*local.workers.values()][:pick]:
+        process = nanny.process
+        if (
+            process is not None
+            and process.status == distributed.core.Status.running
+            and process.worker_address in local.scheduler.workers
+        ):
+            os.kill(process.pid, signal.SIGKILL)
+            return True
+    return False
 
 
-def test_a_dead_worker_changes_no_digit_and_a_dead_cluster_says_so(cluster: Any) -> None:
+def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(cluster: Any) -> None:
     here = BlockProblem(row_blocks(X, Y)).value_and_gradient(THETA)
     problem = BlockProblem(row_blocks(X, Y, executor=cluster))
-    _kill_one(cluster)  # after its part of earlier sums was made, and with it go the rows
-    there = problem.value_and_gradient(THETA)
-    assert [part.tobytes() for part in there] == [part.tobytes() for part in here]
+    late = Timer(0.02, _kill_one, (cluster, 1))
+    for kill in (
+        lambda: _kill_one(cluster),  # its part of earlier sums was made, and with it go the rows
+        late.start,  # in the middle
+        lambda: _kill_one(cluster),  # after that
+    ):
+        kill()
+        there = problem.value_and_gradient(THETA)
+        assert [part.tobytes() for part in there] == [part.tobytes() for part in here]
+    late.join()
     held, people = Problem(X[:60], Y[:60], ridge=0.01), X[:600]
     ranges = exact_score_ranges(held, 0.01, people, executor=cluster)
     assert ranges.equals(exact_score_ranges(held, 0.01, people))
@@ -95,11 +123,47 @@ def _counted(rows: Any, targets: Any) -> Any:
 
 
 @pytest.mark.law
-def test_kills_at_random_instants_leave_one_charge_and_the_same_draws(
+def test_a_hundred_kills_leave_a_hundred_charges_and_the_same_digest(
     cluster: Any, tmp_path: Path
 ) -> None:
-    from threading import Event, Thread
+    """Before a task, in it, after its part was made, and after the commit."""
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    rng, want = np.random.default_rng(0), _digest(row_blocks(X, Y))
+    table, typical, late, states = row_blocks(X, Y, executor=cluster), 0.0, 0, []
+    for number in range(KILLS):
+        cluster.wait_for_workers(2, timeout=120)
+        charge = ledger.reserve(pure(0.01), note=f"sums {number}", parameters={"n": len(X)})
+        killer = Timer(rng.uniform(0.0, 2 * typical), _kill_one, (cluster, int(rng.integers(2))))
+        killer.start()
+        begun = time.monotonic()
+        try:
+            found = charge.run(lambda: _digest(table))
+        except FitError as error:  # a charge that is spent, and says why
+            assert "ClusterError: workers were lost" in error.detail
+            states.append("started")
+        else:
+            assert found == want
+            states.append("committed")
+        late += killer.is_alive()
+        typical = max(typical, 0.02) if number else time.monotonic() - begun
+        killer.join()
+        assert [entry.state for entry in ledger.entries()] == states
+    assert states.count("committed") > 0.95 * KILLS
+    assert 0 < late < KILLS
 
+
+def _digest(table: RowBlocks) -> str:
+    return sha256(b"".join(part.tobytes() for part in table.reduce(_moments))).hexdigest()
+
+
+def _moments(rows: Any, targets: Any) -> Any:
+    return rows.T @ rows, targets @ rows
+
+
+@pytest.mark.law
+def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
+    cluster: Any, tmp_path: Path
+) -> None:
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
