@@ -13,6 +13,7 @@ from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rashomon_set.arrays import Places
 from rashomon_explorer.rashomon_set.files import load, written_as
+from rashomon_explorer.rashomon_set.linear_only import LINEAR_ONLY
 from rashomon_explorer.rashomon_set.links import in_words
 from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.rashomon_set.parts import (
@@ -84,6 +85,8 @@ class ReleasedTrees(WrittenTrees, Selection):
             raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
         if name == "plan":  # reached when the property of this name refuses
             raise AttributeError("plan: the file is of a version that kept none beside trees")
+        if name in LINEAR_ONLY:
+            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this release holds trees")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonTreeClassifier
+from rashomon_explorer import RashomonTreeClassifier, plots
 from rashomon_explorer.measures import permutation_importance
 from rashomon_explorer.plots import plot_importance, plot_rules, plot_trees, rules_table
 from rashomon_explorer.plots.tables import importance_table
@@ -98,3 +98,22 @@ def test_importance_of_trees_has_the_best_tree_beside_the_draws(table, drawn):
     assert figure.layout.meta["view"] == "none" and importance.index.tolist() == [
         f"x{j}" for j in range(4)
     ]
+
+
+def test_figures_of_linear_models_say_where_trees_go(paid, table):
+    released = paid.release()
+    cases = [
+        (TypeError, lambda: plots.plot_released_spread(released), "plot_trees, plot_rules"),
+        (
+            TypeError,
+            lambda: plots.plot_importance(released, *table),
+            "released trees to plot_trees",
+        ),
+        (ValueError, lambda: plots.plot_bounds(paid), r"plot_prices\(plan\)"),
+        (ValueError, lambda: plots.plot_plan(paid.plan), r"plot_prices\(plan\)"),
+        (AttributeError, lambda: released.coef, "and this release holds trees"),
+        (AttributeError, lambda: released.anything, "no attribute 'anything'"),
+    ]
+    for kind, call, message in cases:
+        with pytest.raises(kind, match=message):
+            call()
