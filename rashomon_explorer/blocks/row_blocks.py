@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,6 +169,19 @@ class RowBlocks:
         parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
         rows, targets = _glued(list(parts))
         return named(rows, self.source.names), targets
+
+    def __array__(self, *given: Any, **options: Any) -> NoReturn:
+        """Refuse to be held, where an array is asked for.
+
+        Raises
+        ------
+        TypeError
+            With the way out.
+        """
+        raise TypeError(
+            "rows in blocks are never held whole, and this needs an array: take a fixed random "
+            "sample, X, y = rows.sample(5_000).held(), and name it as one"
+        )
 
     def blocks(
         self, first: int = 0, last: int | None = None

@@ -21,6 +21,7 @@ from rashomon_explorer.measures import (
     exact_group_gap,
     fairness_audit,
     multiplicity_table,
+    permutation_importance,
 )
 from rashomon_explorer.measures.fairness import LABEL_GAPS
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
@@ -121,6 +122,11 @@ def test_groups_are_a_column_of_the_files_that_is_no_feature(tmp_path: Path) -> 
     pd.testing.assert_frame_equal(found, whole, rtol=1e-12, atol=1e-13)
     with pytest.raises(DataError, match="no column 'colour'"):
         multiplicity_table(drawn("two"), table, groups="colour")
+
+
+def test_what_shuffles_columns_says_that_it_takes_a_sample() -> None:
+    with pytest.raises(TypeError, match=r"rows\.sample\(5_000\)\.held\(\)"):
+        permutation_importance(drawn("two"), blocked(), np.ones(len(X)))
 
 
 def test_some_rows_are_picked_by_their_places_alone() -> None:
