@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -61,6 +62,15 @@ def test_the_page_is_the_notebook_with_its_widgets_and_without_its_code(visit: A
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             assert "".join(cell["source"]).splitlines()[0] not in page
+
+
+def test_the_page_loads_no_extension_of_jupyterlab_but_its_own(visit: Any) -> None:
+    """Others are for JupyterLab alone, take seconds, and may fail on a page that is none."""
+    config = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', visit[2], re.DOTALL)
+    assert config is not None
+    loaded = {one["name"] for one in json.loads(config[1])["federated_extensions"]}
+    widgets = {"@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8"}
+    assert loaded == {*widgets, "anywidget"}
 
 
 def test_the_page_may_load_from_this_machine_only(visit: Any) -> None:
