@@ -12,11 +12,13 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import names_in_words, of_trees, questions_of, tree_rows
 from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.rashomon_set.models.trees import Node
 from rashomon_explorer.trees import (
     CountedTrees,
     ParityFront,
+    TreeClass,
     best_avoiding,
     best_saying,
     best_using,
@@ -119,9 +121,9 @@ class TreeAnswers:
     def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
         """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them.
 
-        No row of a set whose best tree is another: it was drawn with other settings.
+        No row of a set that was drawn with other settings.
         """
-        if abs(models.least - self.counted.least) > _SAME:
+        if not self._are_of_this_class(models):
             return pd.DataFrame({"beyond": [], "gap": []})
         groups = group_labels(self.state.data, column).to_numpy()
         says = models.labels(tree_rows(self.state.data)) == self._label(label)
@@ -137,13 +139,27 @@ class TreeAnswers:
         DataError
             If the settings are not those that the trees were drawn with.
         """
-        if self.why_not or abs(models.least - self.counted.least) > _SAME:
+        if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
         psi = float(models.psi)
         drawn = self._find(
             ("uniform", psi, n_draws), lambda: self.counted.draw(n_draws, psi, random_state=0)
         )
         return replace(drawn, classes=models.classes)
+
+    def _are_of_this_class(self, models: Any) -> bool:
+        """Whether drawn trees are of the class and the loss that the sliders say, on these rows."""
+        planned, counted = getattr(models, "plan", None), self.counted
+        if not isinstance(planned, TreePlan) or planned.costs:
+            return False
+        asked = questions_of(self.state.data).declared
+        drawn = TreeClass(len(asked), planned.most_leaves, planned.max_depth, planned.n_labels)
+        return (
+            planned.questions == asked
+            and drawn.sizes == counted.trees.sizes
+            and planned.leaf_penalty == counted.leaf_penalty
+            and abs(models.least - counted.least) <= _SAME
+        )
 
     def _front(self, column: str, label: int | None) -> ParityFront:
         psi, of = float(self.state.psi), self._label(label)

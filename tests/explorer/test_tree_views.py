@@ -1,11 +1,13 @@
 """With trees on screen every view shows something of trees, and nothing of coefficients."""
 
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
 import pytest
 
 from rashomon_explorer import Explorer, load_dataset
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.definitions import of_figure
 from rashomon_explorer.explorer.family import names_in_words, tree_rows
 from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
@@ -162,6 +164,26 @@ def test_importance_and_noise_are_told_of_trees_too(page):
     card.redraw()
     assert "as they were" in str(card.view.figure["layout"])
     page.state.leaf_penalty = 0.005
+
+
+def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
+    answers, models = page.tree_answers, page.rashomon_set
+    assert answers.uniform(models).n_draws > 0
+    planned = models.plan
+    others = [
+        {"questions": planned.questions[1:]},
+        {"most_leaves": planned.most_leaves + 1},
+        {"max_depth": 1},
+        {"leaf_penalty": 0.1},
+        {"costs": ((0, 1), (2, 0))},
+    ]
+    for other in others:
+        strange = replace(models, planned=replace(planned, **other))
+        assert strange.least == models.least
+        with pytest.raises(DataError, match="as they were"):
+            answers.uniform(strange)
+    with pytest.raises(DataError, match="as they were"):
+        answers.uniform(replace(models, planned=None))
 
 
 def test_questions_read_by_themselves(page):
