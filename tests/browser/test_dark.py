@@ -75,8 +75,10 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.type_number("Privacy price", "49")  # twice that is left: Draw can be pressed again
     page.type_number("Draws", "1")
     page.draw()
-    page.wait(lambda: page.status.startswith("Trying"), "the trial on simulated rows")
-    assert not page.button("Draw ").is_enabled()
+    page.wait(
+        lambda: page.status.startswith("Trying") and not page.button("Draw ").is_enabled(),
+        "the trial on simulated rows, with nothing to press",
+    )
     page.button("Stop").click()
     page.wait(lambda: page.status.startswith("Stopped before anything"), "the end of the waiting")
     page.draw()
