@@ -1,17 +1,18 @@
 """Columns that stand beside rows in blocks, such as each row's group."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.blocks.handed_on import HandedOn
 from rashomon_explorer.blocks.source import Piece, RowSource
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class Beside(HandedOn):
     """A source whose targets are other columns, which are held: a few bytes a row.
 
     Parameters
@@ -20,7 +21,6 @@ class Beside:
     columns : ndarray of shape (n,), with a field a column
     """
 
-    source: RowSource
     columns: NDArray[Any]
 
     @classmethod
@@ -45,21 +45,6 @@ class Beside:
         return cls(source, whole)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return self.source.shape
-
-    @property
-    def names(self) -> Sequence[str] | None:
-        """Column names of the rows."""
-        return self.source.names
-
-    @property
-    def reread(self) -> bool:
-        """As the source's rows."""
-        return self.source.reread
-
-    @property
     def labelled(self) -> bool:
         """No: these are no targets to fit."""
         return False
@@ -69,11 +54,3 @@ class Beside:
         for rows, _ in self.source.pieces(low, high):
             yield rows, self.columns[low : low + len(rows)]
             low += len(rows)
-
-    def place(self, row: int) -> str:
-        """Where the source has the row."""
-        return self.source.place(row)
-
-    def only(self, column: str) -> RowSource:
-        """As of the source."""
-        return self.source.only(column)

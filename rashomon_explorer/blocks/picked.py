@@ -1,16 +1,17 @@
 """Some rows of a table in blocks, picked by their places alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from rashomon_explorer.array_types import IntArray
+from rashomon_explorer.blocks.handed_on import HandedOn
 from rashomon_explorer.blocks.source import Piece, RowSource
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class Picked(HandedOn):
     """Rows of a source at some places, in their order.
 
     Parameters
@@ -27,7 +28,6 @@ class Picked:
     ([[1.0, 4.0]], 'row 4')
     """
 
-    source: RowSource
     places: IntArray
 
     @classmethod
@@ -41,21 +41,6 @@ class Picked:
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return len(self.places), self.source.shape[1]
-
-    @property
-    def names(self) -> Sequence[str] | None:
-        """Column names, where they have any."""
-        return self.source.names
-
-    @property
-    def reread(self) -> bool:
-        """As the source."""
-        return self.source.reread
-
-    @property
-    def labelled(self) -> bool:
-        """As the source."""
-        return self.source.labelled
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Take what is picked from the source's pieces."""

@@ -4,26 +4,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks.beside import Beside
+from rashomon_explorer.blocks.cutting import How, Step, blocks_of, branch_sum, glued
 from rashomon_explorer.blocks.picked import Picked
 from rashomon_explorer.blocks.room import block_needs, check_room, ran_out, room, threads_within
 from rashomon_explorer.blocks.seen import Seen, look
-from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is, named, numbers
-from rashomon_explorer.blocks.tree import Merge, Node, Tree, added, branches
-from rashomon_explorer.blocks.workers import Span, Threads, Workers
-from rashomon_explorer.cores import one_blas_thread, pause
-from rashomon_explorer.exceptions import DataError, MemoryLimitError, RowsChangedError
+from rashomon_explorer.blocks.source import Piece, RowSource, as_it_is, named
+from rashomon_explorer.blocks.tree import Merge, Tree, added, branches
+from rashomon_explorer.blocks.workers import Threads, Workers
+from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.validation import check_count
 
 BLOCK_ROWS = 2**14
 """Rows of every block but the last, whatever pieces the source has: a few megabytes."""
-
-Step = Callable[[Any, Any], Piece]
-"""Makes rows and targets of rows and targets, each from itself alone."""
 
 Reduction = Callable[[FloatArray, FloatArray], Any]
 """What a block's rows (m, d) and targets (m,) come to."""
@@ -51,6 +48,7 @@ class RowBlocks:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from rashomon_explorer.blocks.source import ArrayRows
     >>> table = RowBlocks(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
     >>> [targets.tolist() for _, targets in table.blocks()]
@@ -105,6 +103,7 @@ class RowBlocks:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from rashomon_explorer.blocks import row_blocks
         >>> from sklearn.preprocessing import FunctionTransformer
         >>> table = row_blocks(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
@@ -131,6 +130,7 @@ class RowBlocks:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from rashomon_explorer.blocks import row_blocks
         >>> table = row_blocks(np.eye(2), np.zeros(2)).beside(group=[0, 1])
         >>> next(table.blocks())[1]["group"].tolist()
@@ -150,6 +150,7 @@ class RowBlocks:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from rashomon_explorer.blocks import row_blocks
         >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).held()
         >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
@@ -167,7 +168,7 @@ class RowBlocks:
             A DataFrame where columns have names.
         """
         parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
-        rows, targets = _glued(list(parts))
+        rows, targets = glued(list(parts))
         return named(rows, self.source.names), targets
 
     def __array__(self, *given: Any, **options: Any) -> NoReturn:
@@ -204,7 +205,7 @@ class RowBlocks:
         """
         self.check_room()
         span = first, self.n_blocks if last is None else last
-        made = _blocks(self.source, self._how, span)
+        made = blocks_of(self.source, self._how, span)
         while (block := self._in_words(lambda: next(made, None))) is not None:
             yield block[1:]
 
@@ -293,115 +294,15 @@ class RowBlocks:
         spans = [(0, self.n_blocks)] if alone else list(branches(self.n_blocks, workers.count))
         tree, what = Tree(merge), (self._how, function, merge)
         with one_blas_thread():  # how BLAS rounds depends on its threads
-            for nodes in workers.run(_branch, self.source, what, spans):
+            for nodes in workers.run(branch_sum, self.source, what, spans):
                 for level, value in nodes:
                     tree.push(level, value)
         return tree.total()
 
     @property
-    def _how(self) -> "_How":
+    def _how(self) -> How:
         held = self.seen if self.source.reread else None
-        return _How(self.steps, self.rows, self.n, held)
-
-
-@dataclass(frozen=True)
-class _How:
-    """All that a worker needs beside the source."""
-
-    steps: tuple[Step, ...]
-    rows: int
-    n: int
-    seen: Seen | None
-
-
-def _branch(source: RowSource, what: Any, span: Span) -> list[Node]:
-    """Add up consecutive blocks: a pure function of rows, what to do, and which."""
-    how, function, merge = what
-    tree = Tree(merge)
-    with one_blas_thread():
-        for _, rows, targets in _blocks(source, how, span):
-            tree.push(0, function(rows, targets))
-            pause()
-    return tree.nodes()
-
-
-def _blocks(
-    source: RowSource, how: _How, span: Span
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
-    cut = _cut(source.pieces(low, high), how.rows)
-    for index, (rows, targets) in enumerate(cut, start=span[0]):
-        first = index * how.rows
-        try:
-            made = _made(how.steps, rows, targets)
-        except (ValueError, TypeError) as error:
-            bad = first + _first_bad(how.steps, rows, targets)
-            raise DataError(f"{source.place(bad)}: {error}") from error
-        if how.seen is not None and not how.seen.agrees(index, *made):
-            raise RowsChangedError(
-                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, are "
-                "not what they were when this fit looked at them first: let nobody write there "
-                "while it runs, or work on a copy"
-            )
-        yield index, *made
-
-
-def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
-    """Pieces cut and joined to blocks of one size; the last may be smaller."""
-    waiting: list[Piece] = []
-    count = 0
-    for X, y in pieces:
-        start = 0
-        while start < len(X):
-            stop = min(start + size - count, len(X))
-            waiting.append((_slice(X, start, stop), _slice(y, start, stop)))
-            count, start = count + stop - start, stop
-            if count == size:
-                yield _glued(waiting)
-                waiting, count = [], 0
-    if waiting:
-        yield _glued(waiting)
-
-
-def _made(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
-    for step in steps:
-        rows, targets = step(rows, targets)
-    return (rows if steps else numbers(rows)), targets
-
-
-def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
-    """Place of the first row that fails by itself, 0 if none does."""
-    low, high = 0, len(rows)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            _made(steps, _slice(rows, low, middle), _slice(targets, low, middle))
-        except (ValueError, TypeError):
-            high = middle
-        else:
-            low = middle
-    return low
-
-
-def _slice(values: Any, low: int, high: int) -> Any:
-    if low == 0 and high == len(values):
-        return values
-    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
-
-
-def _glued(pieces: list[Piece]) -> Piece:
-    if len(pieces) == 1:
-        return pieces[0]
-    rows, targets = zip(*pieces, strict=True)
-    return _joined_rows(rows), np.concatenate([np.asarray(part) for part in targets])
-
-
-def _joined_rows(rows: tuple[Any, ...]) -> Any:
-    if hasattr(rows[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(rows, ignore_index=True)
-    return np.concatenate(rows)
+        return How(self.steps, self.rows, self.n, held)
 
 
 def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:

@@ -112,7 +112,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
     def starved(*given: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules[RowBlocks.__module__], "_branch", starved)
+    monkeypatch.setattr(sys.modules[RowBlocks.__module__], "branch_sum", starved)
     with pytest.raises(MemoryLimitError):  # and not FitError: it is no word about the rows
         model.fit(table)
     assert [entry.state for entry in ledger.entries()] == ["started"]
