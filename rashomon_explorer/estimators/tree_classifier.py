@@ -8,18 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer.array_types import FloatArray, IntArray
+from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.classes import CLASSES_OF_BLOCKS, check_labels, found_classes
 from rashomon_explorer.estimators.enclosing import learnt_before
-from rashomon_explorer.estimators.over_blocks import a_label, chances, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tree_parameters import TreeParameters
 from rashomon_explorer.estimators.tree_table import TreeBlocks, TreeTable, answers_of
+from rashomon_explorer.estimators.tree_votes import TreeVotes
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
 from rashomon_explorer.estimators.weights import refuses_weights
@@ -37,7 +35,7 @@ from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY
 
 
 @pays_for_rows
-class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeParameters):
+class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeVotes):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
     Draws trees from exp(−β·max{L, min L + s}) over *all* trees with at most ``max_leaves`` leaves
@@ -241,53 +239,6 @@ default=None
             classes=np.asarray(classes).tolist(),
         )
 
-    @over_blocks(a_label)
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class that most of the drawn trees say; of several the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels of the kind that ``fit`` was given.
-        """
-        votes = self.predict_proba(X)
-        return np.asarray(self.classes_[votes.argmax(axis=1)])
-
-    @over_blocks(chances)
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Share of the drawn trees that say each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        says = self._codes(X)
-        return np.asarray(np.eye(len(self.classes_))[says].mean(axis=0))
-
-    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_samples)
-            Class labels.
-        """
-        says = self._codes(X)
-        return np.asarray(self.classes_[says])
-
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome; few trees fit any data."""
         tags = super().__sklearn_tags__()
@@ -295,14 +246,6 @@ default=None
         tags.input_tags.allow_nan = self.schema is not None
         tags.classifier_tags.poor_score = True
         return tags
-
-    def _codes(self, X: ArrayLike) -> NDArray[np.int_]:
-        check_is_fitted(self)
-        if hasattr(self, "encoder_"):
-            rows = self.encoder_.transform(X)
-        else:
-            rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return self.rashomon_set_.labels(rows)
 
     def _table(self, X: Any, y: Any) -> UnreadTable | TreeBlocks:
         charged = self.ledger is not None
