@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray, IntArray
-from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.rashomon_set.models import DecisionTrees
@@ -20,14 +18,12 @@ from rashomon_explorer.rashomon_set.predictor import PredictorSet
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.trees.best import best_tree
 from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix
-from rashomon_explorer.trees.counting import Counts, Histogram, count
-from rashomon_explorer.trees.lattice import Level, lattice
-from rashomon_explorer.trees.law import limits, losses_of, uniform
-from rashomon_explorer.trees.least import Least, least_errors
+from rashomon_explorer.trees.given import labels_of, names_of, numbers_of
+from rashomon_explorer.trees.law import losses_of, uniform
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
+from rashomon_explorer.trees.tally import Tally
 from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.trees.walk import draw_cells
 from rashomon_explorer.validation import check_count, check_nonnegative
@@ -35,7 +31,7 @@ from rashomon_explorer.validation import check_count, check_nonnegative
 CONVENTIONS = ("all", "treefarms")
 
 
-class CountedTrees(Shown):
+class CountedTrees(Tally, Shown):
     """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
 
     Trees are counted and not listed: for every set of rows that a path of questions leads to, and
@@ -110,33 +106,29 @@ class CountedTrees(Shown):
         shape = (X.n, X.patterns.shape[1]) if isinstance(X, MergedRows) else np.shape(X)
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
-        labels = np.array([]) if y is None else _labels(y, shape[0])
+        labels = np.array([]) if y is None else labels_of(y, shape[0])
         if classes is None and isinstance(X, MergedRows):
             raise DataError("labels were merged by their classes: classes=[...] must name them")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
-        self.trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
+        trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
-        # What all errors together may cost.
-        self.unit = shape[0] * (1 if matrix is None else int(matrix.max()))
-        if self.unit > shape[0]:
-            check_dear(self.trees, shape[0], self.unit // shape[0], most_memory)
-        self.trees.check_memory(shape[0], most_memory)
-        self.leaf_penalty = float(leaf_penalty)
+        if matrix is not None:
+            check_dear(trees, shape[0], int(matrix.max()), most_memory)
+        trees.check_memory(shape[0], most_memory)
         self.questions = questions
         named = questions.in_words if questions is not None else feature_names
-        self.feature_names = _names(X, shape[1], named)
+        self.feature_names = names_of(X, shape[1], named)
         if len(self.classes) < 2:
             raise DataError(
                 f"y holds one class, {self.classes[0]!r}: two are needed; if others could occur, "
                 "declare them all: classes=[...]"
             )
         if isinstance(X, MergedRows):
-            self.rows = replace(X, costs=matrix)
+            rows = replace(X, costs=matrix)
         else:
             codes = class_codes(labels, self.classes, "y")
-            self.rows = MergedRows.of(X, codes, len(self.classes), matrix)
-        self._counted: Counts | None = None
-        self._within = -1.0
+            rows = MergedRows.of(X, codes, len(self.classes), matrix)
+        super().__init__(rows, trees, float(leaf_penalty), by_majority=convention == "treefarms")
 
     @classmethod
     def of_table(
@@ -190,100 +182,9 @@ class CountedTrees(Shown):
             rows = np.asarray(X)
             if rows.ndim != 2 or 0 in rows.shape:
                 raise DataError(f"X must have rows and columns, got shape {rows.shape}")
-            questions = of_array(_names(X, rows.shape[1], None), thresholds)
-            rows = _numbers(rows)
+            questions = of_array(names_of(X, rows.shape[1], None), thresholds)
+            rows = numbers_of(rows)
         return cls(questions.answers(rows), y, questions=questions, **settings)
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.rows.n
-
-    @cached_property
-    def levels(self) -> list[Level]:
-        """Sets of rows that paths lead to."""
-        with one_blas_thread():
-            return lattice(self.rows, self.trees, by_majority=self.convention == "treefarms")
-
-    @cached_property
-    def least_errors(self) -> Least:
-        """Least errors below each of them."""
-        return least_errors(self.levels, self.trees)
-
-    @cached_property
-    def least(self) -> float:
-        """Loss of the best tree."""
-        return float(self.least_by_leaves.min())
-
-    @property
-    def least_by_leaves(self) -> FloatArray:
-        """Least loss of a tree of 1, 2, … leaves."""
-        whole = self.least_errors.whole
-        leaves = np.arange(1, len(whole) + 1)
-        each = [
-            losses_of(self.unit, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves
-        ]
-        return np.array(each)
-
-    def limits(self, psi: float) -> IntArray:
-        """Most errors of a tree of 1, 2, … leaves within ψ; −1 where none is."""
-        check_nonnegative(psi=psi)
-        return limits(self.unit, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
-
-    def counts(self, psi: float) -> Counts:
-        """Count all trees within ψ, for every set of rows; the largest ψ so far is kept."""
-        limit = self.limits(psi)
-        if self._counted is None or psi > self._within:
-            self._counted = self.counted_within(limit)
-            self._within = psi
-        return self._counted
-
-    def counted_within(self, limit: IntArray) -> Counts:
-        """Count the trees with at most so many errors, by leaves."""
-        with one_blas_thread():
-            return count(self.levels, self.trees, self.least_errors, limit)
-
-    def histogram(self, psi: float) -> list[Histogram | None]:
-        """For 1, 2, … leaves: least errors, and how many trees within ψ have so many and more."""
-        limit = self.limits(psi).tolist()
-        return [
-            None if found is None else (found[0], found[1][: max(0, most - found[0] + 1)])
-            for found, most in zip(self.counts(psi).by_leaves(), limit, strict=True)
-        ]
-
-    def sizes(self, psi: float) -> tuple[int, ...]:
-        """Count the trees within ψ of the best, by leaves 1, 2, …."""
-        found = self.histogram(psi)
-        return tuple(0 if one is None else sum(map(int, one[1].tolist())) for one in found)
-
-    def size(self, psi: float) -> int:
-        """Count the trees within ψ of the best.
-
-        Exact for a class of at most 2⁵³ trees, otherwise right to a relative 10⁻⁸.
-        """
-        return sum(self.sizes(psi))
-
-    def curve(self, psis: ArrayLike) -> NDArray[Any]:
-        """Count the trees within every ψ, shape (K, leaves), at once.
-
-        Parameters
-        ----------
-        psis : array-like of shape (K,)
-
-        Examples
-        --------
-        >>> trees = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-        >>> trees.curve([0.0, 0.5]).tolist()
-        [[0, 1], [1, 2]]
-        """
-        values = np.asarray(psis, dtype=float)
-        self.counts(float(values.max(initial=0.0)))
-        return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
-
-    def best(self) -> Node:
-        """Return a tree of least loss; of several one with the fewest leaves."""
-        leaves = 1 + int(np.argmin(self.least_by_leaves))
-        return best_tree(self.levels, self.trees, self.least_errors, leaves)
 
     def draw(
         self, n_draws: int, psi: float, random_state: int | list[int] | None = None
@@ -317,15 +218,6 @@ class CountedTrees(Shown):
         drawn = draw_cells(counts, cells, rng)
         leaves, errors = np.array(cells).T
         return drawn, losses_of(self.unit, self.leaf_penalty, leaves, errors)
-
-    def errors(self, tree: Node) -> int:
-        """Count the rows that a tree labels wrongly, each as often as it costs."""
-        says = DecisionTrees((tree,), len(self.classes)).labels(self.rows.patterns)[0]
-        return int(self.rows.wrong[np.arange(len(says)), says].sum())
-
-    def loss(self, leaves: int, errors: int) -> float:
-        """Loss of a tree by its leaves and errors."""
-        return float(losses_of(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
 
     def as_set(
         self,
@@ -388,48 +280,3 @@ class CountedTrees(Shown):
             ("least", f"{self.least:.6g}"),
             ("rows", f"{len(self.rows.patterns):,} different"),
         ]
-
-
-def _labels(y: ArrayLike, n: int) -> NDArray[Any]:
-    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers."""
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
-    missing = np.array([one is None or one != one for one in labels.tolist()])
-    if missing.any():
-        raise DataError(f"y holds no label in row {int(missing.argmax())}: leave such rows out")
-    if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
-        row = int((labels != np.rint(labels)).argmax())
-        raise DataError(
-            f"y holds {labels[row].item()!r} in row {row}, and trees say labels: cut the numbers "
-            "into classes first"
-        )
-    kinds = {type(one) for one in labels.tolist()}
-    if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
-        raise DataError("y holds labels of several kinds: make all of them text, or all numbers")
-    return labels
-
-
-def _numbers(rows: NDArray[Any]) -> FloatArray:
-    try:
-        numbers = rows.astype(float)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"X holds what is no number ({error}): declare the columns, schema=..., which "
-            "propose_schema(table) drafts"
-        ) from None
-    if not np.isfinite(numbers).all():
-        raise DataError(
-            "X holds NaN or infinity: impute such rows, or declare the columns, schema=..., which "
-            "says what a gap means"
-        )
-    return numbers
-
-
-def _names(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        own = getattr(X, "columns", None)
-        return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))
-    if len(given) != width:
-        raise DataError(f"feature_names must name {width} columns, got {len(given)}")
-    return tuple(map(str, given))
