@@ -102,3 +102,7 @@ class WeakGuaranteeWarning(UserWarning):
 
 class HopelessDrawWarning(UserWarning):
     """On simulated rows of this shape exact draws do not come: the price may buy nothing."""
+
+
+class SlowDrawWarning(UserWarning):
+    """On simulated rows of this shape the draws took more than a minute; says how long."""

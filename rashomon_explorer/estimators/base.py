@@ -11,7 +11,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.column_map import ColumnMap
-from rashomon_explorer.estimators.beforehand import warn_if_hopeless
+from rashomon_explorer.estimators.beforehand import hear_before
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.enclosing import learnt_before
@@ -97,7 +97,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
         if self.sampler != AUTO:  # which has tried already
-            warn_if_hopeless(planned, self.sampler)
+            hear_before(planned, self.sampler, self.patience)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         if guarantee.holds:
@@ -176,7 +176,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
         return SAMPLERS[self._carrier(planned)].for_plan(
-            planned, patience=self.patience, spread=steepest * 2 * radius_of(planned)
+            planned, patience=self._patience, spread=steepest * 2 * radius_of(planned)
         )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
@@ -198,7 +198,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
                 "row_norm": self._row_norm,
                 "sampler": self._carrier(planned),
                 **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
-                "patience": self.patience,
+                "patience": self._patience,
                 **({} if planned.columns is None else {"columns": planned.columns.price}),
             },
         )

@@ -2,11 +2,12 @@
 
 import warnings
 
-from rashomon_explorer.exceptions import HopelessDrawWarning
+from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.samplers import traits_of
-from rashomon_explorer.samplers.preflight import preflight, remedies
+from rashomon_explorer.samplers.preflight import comes_nowhere, preflight, remedies
 from rashomon_explorer.users_line import users_line
 
 ALWAYS_CAME = 16
@@ -16,17 +17,55 @@ _SMOOTH = ("logistic", "squared", "softmax")
 """Losses of which that is true: draws of hinge and absolute losses may stay away at p = 3."""
 
 
-def warn_if_hopeless(planned: Plan, sampler: str) -> None:
-    """Warn, before a charge, where exact draws do not come on simulated rows of this shape.
+_LONG = 60.0
+"""Seconds from which a fit says beforehand how long its draws may take."""
+
+
+def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None:
+    """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge.
+
+    Silent where a caller says it elsewhere, and of samplers that always answer.
 
     >>> from rashomon_explorer.planning import plan
-    >>> warn_if_hopeless(plan(50_000, 31, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0), "exact")
+    >>> asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> hear_before(plan(50_000, 31, 0.02, **asked), "exact", "auto")
     """
-    quiet = not traits_of(sampler).may_give_up or is_said_elsewhere()
-    told = "" if quiet else foretold(planned)
+    if is_said_elsewhere():
+        return
+    refuse_if_hopeless(planned, sampler, patience)
+    if not traits_of(sampler).may_give_up or not is_tried(planned):
+        return
+    told = foretold(planned)
+    kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
+    if not told:
+        found = preflight(planned)
+        told = found.in_words if found is not None and found.seconds > _LONG else ""
     if told:
-        warnings.warn(
-            f"{told} Nothing is charged yet.", HopelessDrawWarning, stacklevel=users_line()
+        warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=users_line())
+
+
+def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
+    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape.
+
+    Who says how patient to be has decided otherwise.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> cold = plan(48_842, 92, 0.0, radius=8.0, row_norm=1.5, epsilon=4.0)
+    >>> refuse_if_hopeless(cold, "exact", 5_000_000)
+    >>> refuse_if_hopeless(cold, "exact", "auto")
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.SamplerError: On 1,000 simulated rows of this shape exact draws \
+did not come: ...
+    """
+    named = traits_of(sampler)
+    if patience != AUTO or not named.may_give_up or not is_tried(planned):
+        return
+    if comes_nowhere(planned):
+        raise SamplerError(
+            f"{foretold(planned)} They came on no kind of rows that was tried, so that nothing was "
+            'charged. sampler="auto" takes a way that answers; with patience=5_000_000, say, or '
+            "None this one is tried all the same, and its price stays spent"
         )
 
 
@@ -40,6 +79,18 @@ def is_tried(planned: Plan) -> bool:
     """
     may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
     return may_stay_away and not planned.along_path
+
+
+def is_likely(planned: Plan) -> bool:
+    """Whether draws that were named are to be expected: tried where that is not certain.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> asked = {"psi": 0.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> [is_likely(plan(48_842, 92, radius=radius, **asked)) for radius in (2.0, 16.0)]
+    [True, False]
+    """
+    found = preflight(planned) if is_tried(planned) else None
+    return found is None or found.likely
 
 
 def is_hopeless(planned: Plan) -> bool:

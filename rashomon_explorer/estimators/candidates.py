@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from rashomon_explorer.estimators.base import BaseRashomon
+from rashomon_explorer.estimators.beforehand import refuse_if_hopeless
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.one_model import OneModel
@@ -86,6 +87,8 @@ def at_price(
         for one, setting in zip(candidates, settings, strict=True):
             one.set_params(epsilon=epsilon, delta=delta)
             plan = one.plan(*shape)
+            if isinstance(one, BaseRashomon):
+                refuse_if_hopeless(plan, one.sampler, one.patience)
             made = Candidate(setting, plan, _stated(one, plan))
             if not made.guarantee.holds:
                 raise ValueError(

@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
 
-from rashomon_explorer.estimators.beforehand import foretold, is_hopeless
+from rashomon_explorer.estimators.beforehand import foretold, is_hopeless, is_likely
+from rashomon_explorer.estimators.made_once import made_once
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import MECHANISMS, Plan, Request
 from rashomon_explorer.planning.offers import Offer
@@ -113,8 +114,45 @@ def chosen(**asked: Any) -> Plan:
         told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
     raise SamplerError(
         f"no way to draw is to be expected to answer, so that nothing was charged. {told}. "
-        'To try one all the same, name it: sampler="exact"'
+        'To try one all the same, name it: sampler="exact", patience=5_000_000'
     )
+
+
+def named(sampler: str, **asked: Any) -> Plan:
+    """Plan a way that was named, in the largest ball of a few in which its draws are likely.
+
+    The rule's own ball comes first; smaller ones are tried where that is left open and exact draws
+    do not come in it on simulated rows. If they come in none, the rule's ball stays.
+
+    Parameters
+    ----------
+    sampler : str
+        Key in ``SAMPLERS``.
+    **asked
+        As :func:`chosen` takes them.
+
+    Examples
+    --------
+    >>> rows = {"n": 48_842, "p": 91, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
+    >>> budget = {"row_norm": 2.2, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
+    >>> planned = named("exact", **rows, **budget, radius="auto")
+    >>> planned.radius, planned.why.split(": ")[0]
+    (2.0, "in the rule's ball, of radius 22.63, draws are not to be expected")
+    """
+    traits = SAMPLERS[sampler].traits
+    planned = made_once(traits.mechanism, **asked)
+    assert planned.radius is not None  # every mechanism says for which ball it planned
+    if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
+        return planned
+    for radius in (R for R in _SMALLER if R < planned.radius):
+        smaller = made_once(traits.mechanism, **{**asked, "radius": radius})
+        if is_likely(smaller):
+            why = (
+                f"in the rule's ball, of radius {planned.radius:.4g}, draws are not to be "
+                "expected: this is the largest of a few smaller ones in which they are"
+            )
+            return replace(smaller, sampler=sampler, why=why)
+    return planned
 
 
 def is_about_one(planned: Plan) -> bool:

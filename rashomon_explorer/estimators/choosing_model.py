@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.estimators.beforehand import ALWAYS_CAME, tried_on_simulated_rows
+from rashomon_explorer.estimators.beforehand import (
+    ALWAYS_CAME,
+    is_tried,
+    tried_on_simulated_rows,
+)
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.one_model import METHODS, ModelOffer, ModelPlan
 from rashomon_explorer.one_model.radius import settled_radius
@@ -15,6 +19,7 @@ from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.localisation import LocalisationPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.samplers.preflight import comes_nowhere
 
 GOALS = {"rows": "on the rows", "population": "on new rows"}
 """On which rows a model is to be good, in words."""
@@ -75,6 +80,12 @@ def _named(offers: list[ModelOffer], method: str) -> tuple[ModelOffer, str]:
         raise SamplerError(
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
             'method="auto" takes one that does'
+        )
+    if offer.exact is not None and is_tried(offer.exact) and comes_nowhere(offer.exact):
+        raise SamplerError(
+            f"{tried_on_simulated_rows(offer.exact)} They came on no kind of rows that was tried, "
+            f'so that nothing was charged for method={method!r}; method="auto" takes one that '
+            "answers"
         )
     return offer, "it was asked for"
 

@@ -77,10 +77,11 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         then those of the mapped columns (``rashomon_set_.scale``). ``"auto"`` does so where the
         rule says that it wins (docs/choosing.md): for one good model, of many rows, by
         ``sampler="auto"``. None never does.
-    patience : int or None, default=5_000_000
+    patience : int, None or "auto", default="auto"
         Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
         The guarantee says how likely that is at most, where public numbers tell; see
-        docs/ledger.md. None never gives up, and may go on until it is stopped.
+        docs/ledger.md. None never gives up, and may go on until it is stopped. ``"auto"`` is
+        5,000,000, and refuses before any charge what came on no kind of simulated rows.
     classes : array-like, default=None
         Every label that may occur, declared as public knowledge; a declared class may lack rows.
         With None the labels found in ``y`` are treated as public: models and guarantee then
@@ -171,7 +172,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
         standardize: str | None = "auto",
-        patience: int | None = 5_000_000,
+        patience: int | str | None = "auto",
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,

@@ -9,8 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.estimators.choosing import chosen
-from rashomon_explorer.estimators.made_once import made_once
+from rashomon_explorer.estimators.choosing import chosen, named
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.standardizing import (
     PRIVATE,
@@ -24,6 +23,7 @@ from rashomon_explorer.planning.rule import AUTO, MOST_DRAWS
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
+from rashomon_explorer.samplers.exact import USUAL_PATIENCE
 from rashomon_explorer.schema import TableSchema
 
 USUAL_NORM = 1.0
@@ -52,7 +52,7 @@ class RashomonParameters(PaysForRows):
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
         "standardize": [StrOptions({AUTO, PRIVATE}), None],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
         "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
@@ -70,7 +70,7 @@ class RashomonParameters(PaysForRows):
         row_norm: float | str,
         ridge: float | str,
         standardize: str | None,
-        patience: int | None,
+        patience: int | str | None,
         schema: TableSchema | str | os.PathLike[str] | None,
         ledger: str | os.PathLike[str] | Ledger | None,
         random_state: int | np.random.RandomState | None,
@@ -136,6 +136,11 @@ class RashomonParameters(PaysForRows):
             return self.row_norm
         return USUAL_NORM if self.schema is None else ENCODED_NORM
 
+    @property
+    def _patience(self) -> int | None:
+        """Refused proposals in a row after which exact draws give up; None for never."""
+        return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
+
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._made(n_samples, n_features, loss)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
@@ -185,10 +190,9 @@ class RashomonParameters(PaysForRows):
             **settled,
         }
         if self.sampler != AUTO:
-            named = traits_of(self.sampler)
-            if named.n_chains and self.n_draws == AUTO:  # the curator's own look has no price
-                asked["n_draws"] = MOST_DRAWS
-            return made_once(named.mechanism, **asked)
+            if traits_of(self.sampler).n_chains and self.n_draws == AUTO:
+                asked["n_draws"] = MOST_DRAWS  # the curator's own look has no price
+            return named(self.sampler, **asked)
         return chosen(**asked)
 
     def _carrier(self, planned: Plan) -> str:

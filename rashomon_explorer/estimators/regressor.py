@@ -49,7 +49,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     standardize : {"auto", "private"} or None, default="auto"
         As for :class:`RashomonClassifier`.
-    patience : int or None, default=5_000_000
+    patience : int, None or "auto", default="auto"
         As for :class:`RashomonClassifier`.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never learnt from the rows.
@@ -120,7 +120,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
         standardize: str | None = "auto",
-        patience: int | None = 5_000_000,
+        patience: int | str | None = "auto",
         target_bounds: tuple[float, float] = UNSAID,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,

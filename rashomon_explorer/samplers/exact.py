@@ -21,6 +21,9 @@ from rashomon_explorer.target import GibbsTarget
 _CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
 _FEWEST, _MOST = 16, 1024
 _MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
+USUAL_PATIENCE = 5_000_000
+"""Refused proposals in a row after which draws give up unless another number is asked for."""
+
 _WORTH_SAYING = 1e-6  # a bound of the probability to give up above it helps nobody
 
 
@@ -62,7 +65,7 @@ class ExactSampler:
         weighed=True,
     )
 
-    patience: int | None = 5_000_000
+    patience: int | None = USUAL_PATIENCE
     spread: float | None = None
 
     def __post_init__(self) -> None:
@@ -145,7 +148,7 @@ class ExactSampler:
             pause()  # or a dashboard's event loop starves
 
 
-def patience_for(p: int, most: int = 5_000_000) -> int:
+def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
     """Proposals without a draw after which the sampler gives up, from public numbers.
 
     Beyond 64 parameters a proposal costs p² operations, and hope is small.

@@ -144,6 +144,29 @@ def preflight(planned: Plan) -> Feasibility | None:
     return None if found is None else replace(found, n_draws=planned.n_draws)
 
 
+def comes_nowhere(planned: Plan) -> bool:
+    """Whether exact draws came on none of the kinds of simulated rows; False where none is tried.
+
+    :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
+    docs/benchmarks.md draws came wherever they came on one kind, and nowhere else.
+
+    >>> from rashomon_explorer.planning import plan
+    >>> asked = {"psi": 0.0, "row_norm": 2**0.5}
+    >>> comes_nowhere(plan(6_172, 77, radius=8.0, epsilon=4.0, **asked))
+    False
+    >>> comes_nowhere(plan(48_842, 92, radius=8.0, epsilon=4.0, **asked))
+    True
+    """
+    worst = preflight(planned)
+    if worst is None or worst.likely:
+        return False
+    law = PublicLaw.of(planned)
+    if law is None or isinstance(planned, EllipsoidExactPlan):
+        return True
+    others = (_tried_on(law, float(planned.beta), columns) for columns in _KINDS)
+    return not any(one is not None and one.likely for one in others)
+
+
 def remedies(planned: Plan) -> str:
     """Say which single change would let exact draws come on simulated rows, with numbers.
 
@@ -200,7 +223,7 @@ def _answers(law: PublicLaw, paid: float) -> bool:
 def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
     """Try all tables; the worst one counts, and one that fails is the last that is tried."""
     worst: Feasibility | None = None
-    for columns in (_signs, _categories, _short_categories):
+    for columns in _KINDS:
         found = _tried_on(law, beta, columns)
         if found is None:
             return None
@@ -286,6 +309,9 @@ def _categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -
 def _short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
     """Make categories of few levels in rows of half the norm, where the loss is flatter still."""
     return _USUAL_LENGTH * _categories(n, k, rng, _FEW)
+
+
+_KINDS: tuple[Columns, ...] = (_signs, _categories, _short_categories)
 
 
 def _simulated(law: PublicLaw, columns: Columns) -> Problem:

@@ -6,13 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.exceptions import HopelessDrawWarning
+from rashomon_explorer import DPClassifier, Ledger, PrivateSearch, RashomonClassifier
+from rashomon_explorer.estimators import beforehand
+from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
 from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.samplers import preflight as module
-from rashomon_explorer.samplers.preflight import preflight, remedies
+from rashomon_explorer.samplers.preflight import comes_nowhere, preflight, remedies
 
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
 
@@ -110,29 +112,84 @@ def test_nothing_is_foretold_of_paths_and_of_plans_of_unknown_origin():
 
 def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
     """Negative control: where draws are likely, nothing is said."""
-    from rashomon_explorer.estimators import beforehand
-
     hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
     monkeypatch.setattr(beforehand, "preflight", lambda planned: hopeless)
     monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
     monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
     with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
-        beforehand.warn_if_hopeless(_plan(500, 18), "exact")
+        beforehand.hear_before(_plan(500, 18), "exact", 5_000_000)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        beforehand.warn_if_hopeless(_plan(500, 18), "langevin")
-        beforehand.warn_if_hopeless(_plan(500, 3), "exact")
+        beforehand.hear_before(_plan(500, 18), "langevin", "auto")
+        beforehand.hear_before(_plan(500, 3), "exact", "auto")
         monkeypatch.setattr(beforehand, "preflight", preflight)
-        beforehand.warn_if_hopeless(_plan(500, 3), "exact")
+        beforehand.hear_before(_plan(500, 3), "exact", "auto")
 
 
 def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
     from rashomon_explorer.estimators import base
 
-    def stop(planned, sampler):
+    def stop(planned, sampler, patience):
         raise InterruptedError("asked before anything was read")
 
-    monkeypatch.setattr(base, "warn_if_hopeless", stop)
+    monkeypatch.setattr(base, "hear_before", stop)
     with pytest.raises(InterruptedError):
         RashomonClassifier(classes=[0, 1], sampler="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
+
+
+COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 0.0}
+"""Adult (48,842 × 92): measured to keep one proposal in 10⁹; at ε = 1 one in 10⁴ (benchmarks.md)"""
+
+
+def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
+    """COMPAS and adult at ε = 1 have draws, though the worst kind of simulated rows has none."""
+    assert comes_nowhere(plan(48_842, 92, **COLD))
+    for n, p, epsilon in ((48_842, 92, 1.0), (6_172, 77, 4.0)):
+        asked = plan(n, p, **{**COLD, "epsilon": epsilon})
+        assert not preflight(asked).likely and not comes_nowhere(asked)
+    assert not comes_nowhere(plan_path(5_000, 11, 0.02, **ROWS))
+
+
+def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
+    """Control: who says how patient to be is warned."""
+    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
+    clf = RashomonClassifier(sampler="exact", psi=0.0, n_draws=1, **wide)
+    rows = np.full((4_000, 30), np.nan)  # which would fail if one were looked at
+    with pytest.raises(SamplerError, match=r"Do this\. They came on no kind .* was charged"):
+        clone(clf).set_params(ledger=ledger).fit(rows, rows[:, 0])
+    with pytest.raises(SamplerError, match="nothing was charged for method='gibbs'"):
+        DPClassifier(method="gibbs", ledger=ledger, **wide).fit(rows, rows[:, 0])
+    with pytest.raises(SamplerError, match="nothing was charged"):
+        PrivateSearch(clf, {"psi": [0.0]}, epsilon=4.0, ledger=ledger).fit(rows, rows[:, 0])
+    assert not ledger.entries()
+    for patience in (5_000_000, None):
+        with pytest.warns(HopelessDrawWarning, match="Nothing is charged yet"):
+            beforehand.hear_before(clf.plan(*rows.shape), "exact", patience)
+
+
+def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
+    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    planned = _plan(500, 18)
+    slow = replace(preflight(planned), seconds_each=3_600.0)
+    monkeypatch.setattr(beforehand, "preflight", lambda planned: slow)
+    with pytest.warns(SlowDrawWarning, match=r"takes? about .* hours.* Nothing is charged yet"):
+        beforehand.hear_before(planned, "exact", "auto")
+    monkeypatch.setattr(beforehand, "preflight", preflight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beforehand.hear_before(planned, "exact", "auto")
+
+
+def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely():
+    """Negative control: a radius that is given is kept, and then refused."""
+    asked = {"sampler": "exact", "row_norm": 2.0, "delta": 0.0}
+    wide = RashomonClassifier(**asked, radius=64.0, n_draws=1).plan(4_000, 18)
+    assert wide.radius == 64.0 and comes_nowhere(wide)
+    planned = RashomonClassifier(**asked).plan(4_000, 18)
+    assert preflight(planned).likely and "draws are not to be expected" in planned.why
+    next_larger = RashomonClassifier(**asked, n_draws=1, radius=2 * planned.radius).plan(4_000, 18)
+    assert not preflight(next_larger).likely
