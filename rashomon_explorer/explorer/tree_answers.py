@@ -30,7 +30,6 @@ from rashomon_explorer.trees.private import leaves_of
 
 _MOST_KEPT = 500_000
 _SAME = 1e-9
-_UNIFORM = 500
 _OTHER_CLASS = (
     "This needs the trees that these were drawn from: set leaves, depth, price of a leaf and "
     "thresholds as they were."
@@ -131,8 +130,8 @@ class TreeAnswers:
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
-    def uniform(self, models: Any, n_draws: int = _UNIFORM) -> PredictorSet:
-        """Draw uniformly from the set that drawn trees are of: what their own width is told by.
+    def beside(self, models: Any) -> CountedTrees:
+        """Return all trees of the class that drawn ones are of: what their width is told by.
 
         Raises
         ------
@@ -141,11 +140,7 @@ class TreeAnswers:
         """
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
-        psi = float(models.psi)
-        drawn = self._find(
-            ("uniform", psi, n_draws), lambda: self.counted.draw(n_draws, psi, random_state=0)
-        )
-        return replace(drawn, classes=models.classes)
+        return self.counted
 
     def _are_of_this_class(self, models: Any) -> bool:
         """Whether drawn trees are of the class and the loss that the sliders say, on these rows."""

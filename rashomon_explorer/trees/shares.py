@@ -1,68 +1,64 @@
-"""Shares of all good trees that say something, from uniform draws.  Curator: not private."""
+"""Shares of all good trees that give each row a label, exactly.  Curator: not private."""
 
 import numpy as np
-import pandas as pd
-from scipy.stats import beta
+from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rashomon_set.models import DecisionTrees
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.validation import check_count, check_inner_share
+from rashomon_explorer.trees.rows import yes_or_no
 
 
-def label_shares(
-    counted: CountedTrees,
-    psi: float,
-    n_draws: int = 2000,
-    *,
-    label: int = 1,
-    confidence: float = 0.95,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Share of the trees within ψ that give each row a label, with its interval.
+def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) -> FloatArray:
+    """Share of the trees within ψ that give each row each label.  Curator: not private.
 
-    Draws are uniform and independent, so that a count of them is binomial: the interval is that of
-    Clopper and Pearson, which holds at any number of draws, for each row by itself. Rows of one
-    combination of features have one share.
+    Exact, of all trees and not of draws: the counts are taken back down from the whole trees to
+    their leaves, which are as many as trees times leaves and are never listed.
 
     Parameters
     ----------
     counted : CountedTrees
     psi : float
-    n_draws : int, default=2000
-        The half width is at most about 1/√n_draws.
-    label : int, default=1
-        Place of the class.
-    confidence : float, default=0.95
-    random_state : int, optional
+        Rashomon threshold, in units of the loss.
+    X : array-like of shape (k, m) or DataFrame, optional
+        Some of the table's rows, as its trees take them; by default all.
 
     Returns
     -------
-    pandas.DataFrame
-        A row a row of the table: ``share``, ``low`` and ``high``.
+    ndarray of shape (n, n_labels)
+        By the place of the class. Two trees drawn at random differ on a row with the chance
+        1 − Σ share².
 
     Raises
     ------
     DataError
-        If there is no such class.
+        If a row of X is none of the table's: of other rows shares are not counted.
 
     Examples
     --------
     >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-    >>> found = label_shares(counted, psi=0.4, n_draws=500, random_state=0)
-    >>> bool(found["low"][0] < 2 / 3 < found["high"][0])
-    True
+    >>> label_shares(counted, psi=0.4).round(3).tolist()
+    [[0.333, 0.667], [0.667, 0.333], [1.0, 0.0]]
     """
-    check_count(n_draws=n_draws)
-    check_inner_share(confidence=confidence)
-    if not 0 <= label < len(counted.classes):
-        raise DataError(f"label must be below {len(counted.classes)}, got {label!r}")
-    drawn, _ = counted.uniform_trees(n_draws, psi, random_state)
-    models = DecisionTrees(tuple(drawn), len(counted.classes))
-    says = models.labels(counted.rows.patterns)
-    hits = (says == label).sum(axis=0)
-    edge = (1 - confidence) / 2
-    low = np.where(hits == 0, 0.0, beta.ppf(edge, hits, n_draws - hits + 1))
-    high = np.where(hits == n_draws, 1.0, beta.ppf(1 - edge, hits + 1, n_draws - hits))
-    table = pd.DataFrame({"share": hits / n_draws, "low": low, "high": high})
-    return table.iloc[counted.rows.place].reset_index(drop=True)
+    times = counted.labelled(psi)
+    shares = times / times.sum(axis=1, keepdims=True)
+    return np.asarray(shares[counted.rows.place if X is None else _places(counted, X)])
+
+
+def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
+    """Find the combination of each row."""
+    asked = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    answers, patterns = yes_or_no(asked), counted.rows.patterns
+    if answers.shape[1] != patterns.shape[1]:
+        raise DataError(
+            f"X must have the table's columns, {patterns.shape[1]} answers a row, got "
+            f"{answers.shape[1]}"
+        )
+    known = {row.tobytes(): place for place, row in enumerate(patterns)}
+    found = [known.get(row.tobytes(), -1) for row in answers]
+    if -1 in found:
+        raise DataError(
+            f"row {found.index(-1)} of X answers as no row of the counted table does: shares are "
+            "counted for the table's own rows; of others, draw: counted.draw(2000, psi).labels(X)"
+        )
+    return np.array(found, dtype=np.int64)

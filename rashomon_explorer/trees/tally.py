@@ -15,6 +15,7 @@ from rashomon_explorer.trees.counting import Counts, Histogram, count
 from rashomon_explorer.trees.lattice import Level, lattice
 from rashomon_explorer.trees.law import limits, losses_of
 from rashomon_explorer.trees.least import Least, least_errors
+from rashomon_explorer.trees.reached import Reached
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.validation import check_nonnegative
@@ -57,6 +58,7 @@ class Tally:
         self._by_majority = by_majority
         self._counted: Counts | None = None
         self._within = -1.0
+        self._labelled: tuple[float, FloatArray] = (-1.0, np.empty((0, 0)))
 
     @property
     def n(self) -> int:
@@ -144,6 +146,16 @@ class Tally:
         values = np.asarray(psis, dtype=float)
         self.counts(float(values.max(initial=0.0)))
         return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
+
+    def labelled(self, psi: float) -> FloatArray:
+        """Count the trees within ψ that give each combination each label, (U, C); the last is kept.
+
+        Each combination's add up to :meth:`size`.
+        """
+        if self._labelled[0] != psi:
+            limit = self.limits(psi)
+            self._labelled = psi, Reached(self.counts(psi), self.rows).labels(limit)
+        return self._labelled[1]
 
     def best(self) -> Node:
         """Return a tree of least loss; of several one with the fewest leaves."""

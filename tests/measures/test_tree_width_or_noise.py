@@ -78,6 +78,49 @@ def test_it_is_what_all_trees_together_say(table, private, reference, exact):
     assert found.cross_check is None  # draws inside are not alike: nothing to compare
 
 
+@pytest.fixture(scope="module")
+def counted(table, private):
+    return private[0].counted(*table)
+
+
+def test_the_width_of_all_trees_is_counted_and_not_estimated(table, private, counted, exact):
+    found = width_or_noise(private[1], table[0], reference=counted, confidence=SURE)
+    width = found.width
+    assert width.value == pytest.approx(exact["width"], abs=1e-12)
+    assert width.low == width.value == width.high
+    for name in ("total", "noise"):
+        estimate = getattr(found, name)
+        assert estimate.low <= exact[name] <= estimate.high
+    assert found.counted and found.n_reference == counted.size(PSI) and found.cross_check is None
+    assert f"that of all {counted.size(PSI):,} trees" in str(found)
+    drawn = width_or_noise(private[1], table[0], reference=counted.draw(60, PSI, random_state=1))
+    assert not drawn.counted and drawn.width.high - drawn.width.low > 0.01
+
+
+def test_groups_and_people_have_their_own_counted_width(table, private, counted, reference):
+    X, groups = table[0], table[0][:, 0]
+    found = width_or_noise(private[1], X, reference=counted, groups=groups)
+    people = width_or_noise_by_person(private[1], X, reference=counted)
+    beside = width_or_noise_by_person(private[1], X, reference=reference)
+    assert people["width"].to_numpy() == pytest.approx(beside["width"].to_numpy(), abs=0.04)
+    for name in ("total", "width", "noise"):
+        assert people[name].mean() == pytest.approx(getattr(found, name).value)
+    for group in (0, 1):
+        of_group = people["width"][groups == group].mean()
+        assert found.groups.loc[group, "width"] == pytest.approx(of_group)
+        assert found.groups.loc[group, "width_high"] == pytest.approx(of_group)
+
+
+def test_a_flat_law_is_held_against_the_counted_width(table):
+    clf, models = fitted(table, epsilon=60.0, hit_rate=0.0)
+    counted = clf.counted(*table)
+    found = width_or_noise(models, table[0], reference=counted)
+    assert found.parts["value"].iloc[0] == found.width.value
+    assert abs(found.cross_check) < 4  # the draws' own width, in standard errors
+    half = width_or_noise(models, table[0], reference=counted, measure="score_variance")
+    assert half.width.value == pytest.approx(found.width.value / 2)
+
+
 def test_draws_inside_are_not_taken_to_be_uniform_where_they_are_not(table, private, exact):
     """The control: their own disagreement is another number than the set's."""
     labels, hit = private[1].labels(table[0]), private[1].excess <= PSI
@@ -104,7 +147,7 @@ def test_a_flat_law_needs_no_reference(table):
 
 def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, private):
     models = private[1]
-    with pytest.raises(ValueError, match=r"equally likely up to s = .*counted\(X, y\)\.draw"):
+    with pytest.raises(ValueError, match=r"equally likely up to s = .*counted\(X, y\), or uniform"):
         width_or_noise(models, table[0])
     narrower = models.rethreshold(models.plan.law_psi)
     found = width_or_noise(narrower, table[0])
@@ -144,6 +187,9 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
         (models, models, "reference must be a RashomonSet .*CountedTrees.draw"),
         (models, linear, "reference must be"),
         (models, wider.draw(200, PSI, random_state=0), "have more leaves"),
+        (models, wider, "of the draws' class of trees"),
+        (models, RashomonTreeClassifier(max_leaves=3).counted(X, y), "its least is"),
+        (linear, clf.counted(X, y), "counted trees are for drawn trees"),
         (models, clf.counted(X, y).draw(9, 0.1, random_state=0), "its psi is 0.1"),
         (models.inside(), reference, "must be all draws of a fit"),
         (replace(models, planned=None), None, "nothing says which law"),

@@ -1,4 +1,4 @@
-"""The best tree under a bound on gaps, and shares by draws, against every tree written out."""
+"""The best tree under a bound on gaps, against every tree written out."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.trees import (
     CountedTrees,
     best_with_parity,
-    label_shares,
     parity_front,
 )
 from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
@@ -110,14 +109,3 @@ def test_bad_questions_are_refused(groups, settings, match):
         return
     with pytest.raises(ValueError, match=match):
         best_with_parity(counted, groups, **asked)
-
-
-def test_shares_lie_within_their_intervals():
-    counted, _, y, _, losses, said = made((3, 4, None, 2, False), 2)
-    inside = losses <= counted.least + 0.2
-    wanted = (said[inside] == 1).mean(axis=0)
-    found = label_shares(counted, 0.2, 1000, confidence=0.999, random_state=0)
-    assert ((found["low"] <= wanted) & (wanted <= found["high"])).all()
-    assert len(found) == len(y) and (found["high"] - found["low"]).max() < 0.12
-    with pytest.raises(DataError, match="label must be below"):
-        label_shares(counted, 0.2, label=5)

@@ -277,8 +277,8 @@ class WidthOrNoiseCard(GroupCard):
             return empty(self.title, _DRAWN_HERE)
         answers = self.session.tree_answers if trees_in(models) else None
         people = self.session.picked.everyone
-        uniform = "reference=explorer.tree_answers.uniform(explorer.rashomon_set), "
-        beside = uniform if answers else ""
+        every = "reference=explorer.tree_answers.beside(explorer.rashomon_set), "
+        beside = every if answers else ""
         return Recipe(
             lambda: _noise(split_draws(models, people, column, answers)),
             lambda: split_draws(models, people, column, answers).groups,
@@ -298,7 +298,7 @@ def _noise(found: Any) -> go.Figure:
 
 
 def split_draws(models: Any, people: Any, column: str = "", answers: Any = None) -> Any:
-    """Split what draws disagree about; of trees beside uniform ones, which ``answers`` draws.
+    """Split what draws disagree about; of trees beside all of them, which ``answers`` counts.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def split_draws(models: Any, people: Any, column: str = "", answers: Any = None)
     """
     options: dict[str, Any] = {"groups": people.groups(column)} if column else {}
     if answers is not None:
-        options["reference"] = answers.uniform(models)
+        options["reference"] = answers.beside(models)
     try:
         return width_or_noise(models, people.rows, **options)
     except ValueError as error:

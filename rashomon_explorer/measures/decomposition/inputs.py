@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import Mask
+from rashomon_explorer.array_types import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.decomposition.counted import counted_width
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.measures.decomposition.laws import TREES, Law, law_of
 from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.samplers import SAMPLERS
+from rashomon_explorer.trees import CountedTrees
 
 _SAME = 1e-9  # of a number: a minimum that other threads added up
 
@@ -33,6 +35,8 @@ class Inputs:
     guaranteed: bool  # whether the draws are known to carry a privacy guarantee
     least_hit_rate: float  # proved before the rows were read; 0 if nothing is
     comparable: bool = True  # whether draws inside have the reference's law if all is well
+    exact: FloatArray | None = None  # (n_rows,): the width of each row, where trees are counted
+    n_counted: int = 0  # how many
     assumed: str = ""  # what is taken for granted of the draws because nothing here can tell
 
 
@@ -67,13 +71,17 @@ def _of_set(
     hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     values = _values(drawn, X, measure)
     others, chains = values[:0], np.zeros(0, dtype=int)
-    if reference is not None:
+    exact, n_counted = None, 0
+    if isinstance(reference, CountedTrees):
+        exact = counted_width(reference, drawn, _rows(X), measure)
+        n_counted = reference.size(float(drawn.psi))
+    elif reference is not None:
         kept = _reference(reference, drawn)
         others = _values(kept, X, measure)
         chains = _chains(len(others), reference_chains, _own_chains(kept))
     known, task = law_of(drawn), getattr(drawn, "task", "")
     uniform = bool(known.uniform_on)
-    _refuse_unknown_width(hit, len(others), uniform, known)
+    _refuse_unknown_width(hit, n_counted + len(others), uniform, known, exact is not None)
     every = np.concatenate([values, others]) if len(others) else values
     return Inputs(
         values=measure.prepare(every),
@@ -85,6 +93,8 @@ def _of_set(
         guaranteed=drawn.guarantee.holds,
         least_hit_rate=known.least_hit_rate,
         comparable=uniform or not isinstance(drawn, PredictorSet),
+        exact=exact,
+        n_counted=n_counted,
     )
 
 
@@ -197,9 +207,14 @@ def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
 
 
 def _values(models: Any, X: ArrayLike | None, measure: PairMeasure) -> NDArray[Any]:
+    rows = _rows(X)
+    return np.asarray(models.labels(rows) if measure.of == "labels" else models.scores(rows))
+
+
+def _rows(X: ArrayLike | None) -> ArrayLike:
     if X is None:
         raise ValueError("X must be given: the rows on which the models are compared")
-    return np.asarray(models.labels(X) if measure.of == "labels" else models.scores(X))
+    return X
 
 
 def _array(values: Any, name: str, measure: PairMeasure) -> NDArray[Any]:
@@ -212,11 +227,13 @@ def _array(values: Any, name: str, measure: PairMeasure) -> NDArray[Any]:
     return array
 
 
-def _refuse_unknown_width(inside: Mask, n_reference: int, uniform: bool, law: Law) -> None:
+def _refuse_unknown_width(
+    inside: Mask, n_reference: int, uniform: bool, law: Law, exact: bool = False
+) -> None:
     if len(inside) < 2:
         raise ValueError(f"models must be at least 2 draws: {len(inside)} disagrees with nobody")
     known = n_reference + (int(inside.sum()) if uniform else 0)
-    if known >= 2:
+    if known >= 2 or exact:
         return
     why = law.why
     if uniform:

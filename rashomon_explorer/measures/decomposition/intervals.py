@@ -10,6 +10,7 @@ from rashomon_explorer.measures.decomposition.estimate import Estimate, hit_inte
 from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.units import Layout, Units
 
+KNOWN = 10**9  # degrees of freedom of what is no estimate
 FEW = 5  # draws outside, below which a variance of theirs says nothing
 
 
@@ -36,6 +37,7 @@ def split_of(
     most: float,
     confidence: float,
     least_hit_rate: float = 0.0,
+    exact: bool = False,
 ) -> Split:
     """Estimates of a mixture.
 
@@ -45,12 +47,15 @@ def split_of(
     it the total's, then holds all that the interval of the hit rate leaves open. With fewer than
     five uniform models the width's is everything.
 
-    ``most`` is the largest value of k, ``least_hit_rate`` what is proved for the mechanism.
+    ``most`` is the largest value of k, ``least_hit_rate`` what is proved for the mechanism, and
+    ``exact`` says that the width is known and not estimated.
     """
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
     missed = _effective(layout.weights[layout.missed])
     freedom = wide - 1 if wide >= FEW else 0
+    if exact:
+        freedom = KNOWN
 
     def interval(
         replicates: FloatArray, freedom: float, confidence: float = confidence, skewed: bool = True
@@ -59,7 +64,14 @@ def split_of(
 
     # The misses decide how far the total's law is from normal: they are what it is skewed by.
     total = interval(mixture.total, max(missed, FEW) - 1)
-    width = interval(mixture.width, freedom).clipped(0, most)
+    known = float(mixture.width[0])
+
+    def interval_of_width(confidence: float) -> Estimate:
+        if exact:
+            return Estimate(known, known, known)
+        return interval(mixture.width, freedom, confidence).clipped(0, most)
+
+    width = interval_of_width(confidence)
     if missed >= FEW:
         common = min(missed - 1, freedom)
         found = interval(noise, common)
@@ -67,7 +79,7 @@ def split_of(
         share = interval(_over(noise, mixture.total), common, skewed=False)
     else:
         half = 0.5 + confidence / 2  # two statements, each wrong half as often
-        outer = interval(mixture.width, freedom, half).clipped(0, most)
+        outer = interval_of_width(half)
         inner, apart = outer, Estimate(0.0, 0.0, 0.0)
         if not uniform:
             hits = float(layout.hit.sum()) - 1

@@ -97,8 +97,8 @@ def _others(models: PredictorSet) -> Law:
 
 _UNKNOWN = "nothing says which law these trees were drawn from"
 _REFERENCE = (
-    "pass reference=, uniform draws of the same rows and class, as "
-    "RashomonTreeClassifier(...).counted(X, y).draw(2000, psi)"
+    "pass reference=, all trees of the same rows and class, "
+    "RashomonTreeClassifier(...).counted(X, y), or uniform draws of them, counted.draw(2000, psi)"
 )
 _LAWS: dict[type[CuratorSet], Callable[[Any], Law]] = {
     RashomonSet: _linear,

@@ -27,8 +27,13 @@ class Mixture:
     width: FloatArray  # (1 + n_units, …): the measure of the uniform law on the Rashomon set
 
     @classmethod
-    def of(cls, units: PairSums, uniform: bool) -> "Mixture":
-        """Split draws; reference models join the hits where those are ``uniform`` too."""
+    def of(
+        cls, units: PairSums, uniform: bool, exact: FloatArray | float | None = None
+    ) -> "Mixture":
+        """Split draws; reference models join the hits where those are ``uniform`` too.
+
+        Where the width is known, ``exact``, it is taken as it is, whichever unit is left out.
+        """
         layout = units.layout
         hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
         missed = layout.missed * layout.weights
@@ -36,10 +41,13 @@ class Mixture:
         counts = (units.pairs(hit, hit), 2 * units.pairs(hit, missed), units.pairs(missed, missed))
         sides = ((inside, inside), (inside, missed), (missed, missed))
         values = np.stack([_mean(units, *side) for side in sides])
+        if exact is not None:
+            width = np.broadcast_to(np.asarray(exact, dtype=float), values[0].shape)
+            values = np.stack([width, *values[1:]]) if uniform else values
+        else:
+            width = values[0] if uniform else _mean(units, reference, reference)
         return cls(
-            pairs=_ratio(np.stack(counts), np.sum(counts, axis=0)),
-            values=values,
-            width=values[0] if uniform else _mean(units, reference, reference),
+            pairs=_ratio(np.stack(counts), np.sum(counts, axis=0)), values=values, width=width
         )
 
     @property

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import Inputs, given
-from rashomon_explorer.measures.decomposition.intervals import FEW
+from rashomon_explorer.measures.decomposition.intervals import FEW, KNOWN
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import Mixture
 from rashomon_explorer.measures.decomposition.result import CURATOR
@@ -76,7 +76,8 @@ def width_or_noise_by_person(
     parts = []
     for start in progress(range(0, found.values.shape[1], step), "width or noise"):
         rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
-        parts.append(_table(found, rows, confidence))
+        exact = None if found.exact is None else found.exact[start : start + step]
+        parts.append(_table(found, rows, exact, confidence))
     table = pd.concat(parts, ignore_index=True)
     if isinstance(X, pd.DataFrame):
         table.index = X.index
@@ -128,8 +129,10 @@ class RowUnits:
         return result
 
 
-def _table(found: Inputs, rows: RowUnits, confidence: float) -> pd.DataFrame:
-    mixture = Mixture.of(rows, found.uniform)
+def _table(
+    found: Inputs, rows: RowUnits, exact: FloatArray | None, confidence: float
+) -> pd.DataFrame:
+    mixture = Mixture.of(rows, found.uniform, exact)
     total, width = mixture.total, mixture.width
     contrast = width - total / 2
     value, half = contrast[0], _half_width(found, rows.layout, contrast, confidence)
@@ -155,6 +158,8 @@ def _half_width(
 ) -> FloatArray:
     """Half of each row's interval; with few draws outside, wider by all that they may hide."""
     wide = len(found.chains) + (int(found.inside.sum()) if found.uniform else 0)
+    if found.exact is not None:
+        wide = KNOWN
     if wide < FEW:
         return np.full(contrast.shape[1], np.inf)
     missed = int(layout.missed.sum())

@@ -42,7 +42,7 @@ class WidthOrNoise:
     groups : pandas.DataFrame or None
         One row a group: ``rows``, and value and ends of each estimate.
     n_draws, n_hits, n_reference : int
-        Draws, those inside, and reference models.
+        Draws, those inside, and reference models; of counted trees all.
     cross_check : float or None
         How far the width of the hits lies from that of the reference, in standard errors: beyond
         3 the two do not describe one set. None without a reference, or with too few hits.
@@ -50,6 +50,8 @@ class WidthOrNoise:
         Whether the draws are known to carry a privacy guarantee; of arrays nothing is.
     assumed : str
         What is taken for granted of arrays, which do not say how they were drawn.
+    counted : bool
+        Whether the width is that of all trees of the set, counted, and no estimate.
 
     See Also
     --------
@@ -73,6 +75,7 @@ class WidthOrNoise:
     cross_check: float | None
     guaranteed: bool
     assumed: str = ""
+    counted: bool = False
 
     @property
     def within_between(self) -> pd.Series:
@@ -111,7 +114,10 @@ def _sentence(found: WidthOrNoise) -> str:
     if math.isnan(found.share_of_noise.value):
         return f"The draws show no {measure}, and there is nothing to split; {misses}."
     assumed = f" Assumed: {found.assumed}." if found.assumed else ""
-    return f"{_split(found, measure)}: {misses}.{_warned(found)}{assumed}"
+    told = (
+        f" Its width is that of all {found.n_reference:,} trees within ψ." if found.counted else ""
+    )
+    return f"{_split(found, measure)}: {misses}.{told}{_warned(found)}{assumed}"
 
 
 def _split(found: WidthOrNoise, measure: str) -> str:

@@ -59,10 +59,11 @@ def width_or_noise(
         Rows for a set.
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
-    reference : RashomonSet, PredictorSet or array-like, optional
+    reference : RashomonSet, PredictorSet, CountedTrees or array-like, optional
         Models that are uniform on the same set, as from ``sampler="hit_and_run"`` or, for trees,
         ``CountedTrees.draw``: they join the draws inside, or take their place where these are not
-        proved uniform.
+        proved uniform. Of trees all of them, counted: the width is then exact, and X some of the
+        table's own rows.
     reference_chains : int, optional
         Chains that the reference came from, one state of each in turn; by default the sampler's
         own number for ``"hit_and_run"`` (one a model where there are fewer models), and
@@ -95,7 +96,7 @@ def width_or_noise(
     pair_measure = get_pair_measure(measure)
     found = given(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)
-    mixture = Mixture.of(units, found.uniform)
+    mixture = Mixture.of(units, found.uniform, _width_of(found))
     split = estimates(found, units, mixture, confidence)
     hits, n_draws = int(found.inside.sum()), len(found.inside)
     return WidthOrNoise(
@@ -110,8 +111,9 @@ def width_or_noise(
         groups=None if groups is None else _by_group(found, pair_measure, groups, confidence),
         n_draws=n_draws,
         n_hits=hits,
-        n_reference=len(found.chains),
-        cross_check=_cross_check(units) if found.comparable else None,
+        n_reference=found.n_counted or len(found.chains),
+        cross_check=_cross_check(units, _width_of(found)) if found.comparable else None,
+        counted=found.exact is not None,
         guaranteed=found.guaranteed,
         assumed=found.assumed,
     )
@@ -132,7 +134,15 @@ def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) 
         most=found.most,
         confidence=confidence,
         least_hit_rate=found.least_hit_rate,
+        exact=found.exact is not None,
     )
+
+
+def _width_of(found: Inputs, rows: Mask | None = None) -> float | None:
+    """Width of some rows, or all, where it is known."""
+    if found.exact is None:
+        return None
+    return float((found.exact if rows is None else found.exact[rows]).mean())
 
 
 def flat(split: Split) -> dict[str, float]:
@@ -168,7 +178,8 @@ def _by_group(
         table[name] = {"rows": int(mask.sum())}
         if mask.any():
             units = units_of(found, measure, mask)
-            split = estimates(found, units, Mixture.of(units, found.uniform), confidence)
+            mixture = Mixture.of(units, found.uniform, _width_of(found, mask))
+            split = estimates(found, units, mixture, confidence)
             table[name].update(flat(split))
     frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
     frame.index.name = "group"
@@ -176,14 +187,18 @@ def _by_group(
     return frame
 
 
-def _cross_check(units: Units) -> float | None:
+def _cross_check(units: Units, exact: float | None) -> float | None:
     """Width of the hits less that of the reference, in standard errors; None if not known."""
     drawn = units.layout.drawn
-    if drawn.all():
+    if drawn.all() and exact is None:
         return None
     hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
-    reference = Mixture.of(units.only(~drawn), uniform=False).width
-    apart, error = hits[0] - reference[0], math.hypot(_error(hits), _error(reference))
+    if exact is not None:
+        beside, more = exact, 0.0
+    else:
+        reference = Mixture.of(units.only(~drawn), uniform=False).width
+        beside, more = reference[0], _error(reference)
+    apart, error = hits[0] - beside, math.hypot(_error(hits), more)
     return float(apart / error) if error > 0 and math.isfinite(apart) else None
 
 

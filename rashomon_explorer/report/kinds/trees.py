@@ -21,7 +21,6 @@ from rashomon_explorer.rounding import hit_rate_text, rounded_up
 from rashomon_explorer.trees import CountedTrees, TreeClass
 from rashomon_explorer.trees.questions import Questions
 
-_UNIFORM = 2_000  # trees beside the draws
 _MOST_MEMORY = 2**29  # bytes that counting them may take for a report
 _SAME = 1e-9
 _LONG = 10**15
@@ -91,12 +90,12 @@ class Trees:
         return [("Rows of the plan", f"{planned.n:,}", "those that were drawn from; public")]
 
     def reference(self, given: Curator) -> Any:
-        """Uniform trees, where the law of the draws is flat on a part of the set alone."""
+        """All trees of the class, counted; None where that takes much, or rows are others."""
         models: Any = given.models
         planned = _plan(models)
-        if planned is None or models.psi <= planned.law_psi or given.X is None or given.y is None:
+        if planned is None or given.X is None or given.y is None:
             return None
-        return _uniform(models, planned, given)
+        return _counted(models, planned, given)
 
     def settings(self, given: Public, models: Any) -> Rows:
         """Class, loss, thresholds, temperature."""
@@ -181,8 +180,8 @@ def _plan(models: Any) -> TreePlan | None:
     return found if isinstance(found, TreePlan) else None
 
 
-def _uniform(models: Any, planned: TreePlan, given: Curator) -> Any:
-    """Draw from all trees of the plan's class; None where that takes much, or rows are others."""
+def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
+    """Count all trees of the plan's class; None where that takes much, or rows are others."""
     names = models.models.feature_names
     if not planned.questions or not _are_these(models, planned, given):
         return None
@@ -191,7 +190,7 @@ def _uniform(models: Any, planned: TreePlan, given: Curator) -> Any:
         return None
     asked = tuple((names.index(name), threshold) for name, threshold in planned.questions)
     questions = Questions(asked, names)
-    counted = CountedTrees(
+    return CountedTrees(
         questions.answers(models.models.rows(given.X)),
         given.y,
         questions=questions,
@@ -201,7 +200,6 @@ def _uniform(models: Any, planned: TreePlan, given: Curator) -> Any:
         costs=planned.costs or None,
         classes=models.classes,
     )
-    return counted.draw(_UNIFORM, models.psi, random_state=0)
 
 
 def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:

@@ -1,0 +1,82 @@
+"""The width of a set of trees by counting all of them: no draw stands for it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.measures.decomposition.kernels import PairMeasure
+from rashomon_explorer.rashomon_set import PredictorSet
+from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.trees import CountedTrees, TreeClass, label_shares
+
+_SAME = 1e-9  # of a loss
+
+
+def counted_width(
+    counted: CountedTrees, drawn: Any, X: ArrayLike, measure: PairMeasure
+) -> FloatArray:
+    """Measure of two trees drawn at random from all within ψ, row by row.
+
+    1 − Σ over labels of the squared share of all trees that say it, which is what two independent
+    uniform trees differ by; half of it for the variance of one score of 0 and 1.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    drawn : PredictorSet
+        Drawn trees of that class on that table.
+    X : array-like of shape (n_rows, n_features)
+        Some of the table's rows.
+    measure : PairMeasure
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        If the draws are of another class or table, or a row is none of the table's.
+    """
+    if not isinstance(drawn, PredictorSet) or not isinstance(drawn.models, DecisionTrees):
+        raise ValueError(
+            "reference must be uniform on the set of the draws, and counted trees are for drawn "
+            "trees"
+        )
+    _refuse_others(counted, drawn)
+    rows = np.asarray(drawn.models.rows(X))
+    shares = label_shares(counted, float(drawn.psi), rows)
+    apart = 1 - (shares**2).sum(axis=1)
+    one_score = measure.of == "scores" and shares.shape[1] == 2
+    return np.asarray(apart / 2 if one_score else apart)
+
+
+def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
+    planned: Any = drawn.planned
+    if abs(drawn.least - counted.least) > _SAME:
+        raise ValueError(
+            f"reference must describe the same Rashomon set: its least is {counted.least!r}, the "
+            f"draws' {drawn.least!r}"
+        )
+    if planned is None:
+        same = drawn.complexity().max(initial=0) <= counted.trees.most_leaves
+    else:
+        features = len(planned.questions) or counted.trees.n_features
+        settings = (features, planned.most_leaves, planned.max_depth, planned.n_labels)
+        same = (
+            TreeClass(*settings).sizes == counted.trees.sizes
+            and planned.leaf_penalty == counted.leaf_penalty
+            and _costs(planned.costs) == _costs(counted.rows.costs)
+        )
+    if not same:
+        raise ValueError(
+            "reference must be of the draws' class of trees, and it has other leaves, depth, "
+            "price of a leaf, costs or questions: "
+            "RashomonTreeClassifier(...).counted(X, y) is of the same"
+        )
+
+
+def _costs(given: ArrayLike | None) -> list[Any]:
+    return [] if given is None else np.asarray(given).tolist()

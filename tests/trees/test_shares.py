@@ -1,0 +1,83 @@
+"""Shares of all good trees that give each row each label, against every tree written out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.trees import CountedTrees, label_shares
+from tests.trees.listed import leaves_of, says, some_rows, whole_class
+
+CLASSES = [
+    (2, 4, None, 2, False),
+    (3, 4, None, 2, True),
+    (3, 5, 2, 2, False),
+    (3, 3, None, 3, False),
+    (9, 3, None, 2, True),
+    (1, 3, None, 2, False),
+]
+COSTS = [None, {1: 3}, "matrix"]
+
+
+def _costs(kind, labels):
+    if kind == "matrix":
+        return [[0 if a == b else 1 + a + 2 * b for b in range(labels)] for a in range(labels)]
+    return kind
+
+
+@pytest.mark.parametrize("shape", CLASSES, ids=str)
+@pytest.mark.parametrize("kind", COSTS, ids=str)
+def test_shares_are_those_of_every_tree_written_out(shape, kind):
+    m, leaves, depth, labels, idle = shape
+    X, y = some_rows(3, m=m, n_labels=labels, idle=idle and m > 1)
+    costs = _costs(kind, labels)
+    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": 0.02, "costs": costs}
+    counted = CountedTrees(X, y, classes=range(labels), **settings)
+    trees = whole_class(m, leaves, depth, labels)
+    said = np.array([[says(tree, row) for row in X] for tree in trees])
+    losses = np.array([counted.loss(leaves_of(t), counted.errors(t)) for t in trees])
+    for psi in (1.0, 0.0, 0.08, 0.3):  # the largest first: less is asked of what was counted then
+        inside = losses <= counted.least + psi
+        wanted = np.stack([(said[inside] == label).mean(axis=0) for label in range(labels)], axis=1)
+        assert label_shares(counted, psi) == pytest.approx(wanted, abs=1e-12)
+        times = counted.labelled(psi)
+        assert (times.sum(axis=1) == counted.size(psi)).all()  # each tree says one label of a row
+
+
+def test_only_trees_within_are_counted():
+    X, y = some_rows(0, m=3)
+    counted = CountedTrees(X, y, max_leaves=4)
+    every = label_shares(counted, 1.0)
+    assert every == pytest.approx(np.full(every.shape, 0.5))  # each tree has its opposite
+    few = label_shares(counted, 0.05)
+    assert np.abs(few - 0.5).max() > 0.1  # and the limit is not left out
+
+
+def test_trees_of_the_convention_of_treefarms_have_shares_too():
+    X, y = some_rows(1, n=30, m=3)
+    counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
+    psi = 0.2
+    drawn = counted.draw(4000, psi, random_state=0).labels(X)
+    times = counted.labelled(psi)
+    assert (times.sum(axis=1) == counted.size(psi)).all()
+    assert label_shares(counted, psi)[:, 1] == pytest.approx((drawn == 1).mean(axis=0), abs=0.04)
+
+
+def test_rows_of_the_table_in_any_order_and_no_others():
+    table = pd.DataFrame({"age": [25, 35, 55, 70], "owns": [0, 1, 1, 0]})
+    counted = CountedTrees.of_table(table, [0, 1, 1, 0], thresholds={"age": [30, 60]}, max_leaves=3)
+    every = label_shares(counted, 0.3)
+    assert np.array_equal(label_shares(counted, 0.3, table[::-1]), every[::-1])
+    with pytest.raises(DataError, match="row 1 of X answers as no row"):
+        label_shares(counted, 0.3, [[25, 0], [25, 1]])
+
+
+def test_as_many_classes_and_many_questions_change_nothing_but_the_time():
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 2, size=(200, 17)), rng.integers(0, 3, size=200)
+    counted = CountedTrees(X, y, max_leaves=3)
+    found, drawn = label_shares(counted, 0.05), counted.draw(5000, 0.05, random_state=1)
+    assert found.sum(axis=1) == pytest.approx(np.ones(200))
+    for label in range(3):
+        share = (drawn.labels(X) == label).mean(axis=0)
+        assert np.abs(share - found[:, label]).max() < 5 * np.sqrt(0.25 / 5000)
