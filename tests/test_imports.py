@@ -22,6 +22,7 @@ FLOORS = [
         "exceptions",
         "arrays",
         "assets",
+        "figure_library",
         "randomness",
         "leaks",
         "leak_memory",

@@ -7,7 +7,7 @@ from hashlib import sha256
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.web import authenticated
 
-from rashomon_explorer.assets import plotly_module
+from rashomon_explorer.figure_library import plotly_module
 
 PLOTLY_FILE = "plotly.mjs"
 """Its name under the dashboard's address."""

@@ -5,7 +5,7 @@ from functools import cache
 import anywidget
 import traitlets
 
-from rashomon_explorer.assets import plotly_module
+from rashomon_explorer.figure_library import plotly_module
 
 
 class PlotlyBundle(anywidget.AnyWidget):
