@@ -58,7 +58,7 @@ def _later(found: re.Match[bytes]) -> bytes:
 
 
 # What stands around the library for loaders of scripts, and the list of all kinds of traces.
-_HEAD = re.compile(rb"\(\s*function\(root, factory\) \{.*?\"use strict\";(?=var Plotly=)", re.DOTALL)
+_HEAD = re.compile(rb'(?s)\(\s*function\(root, factory\) \{.*?"use strict";(?=var Plotly=)')
 _TAIL = re.compile(rb"window\.Plotly = Plotly;\s*return Plotly;\s*\}\)\);\s*\Z")
 _REGISTERED = re.compile(rb"([\w$]+)\.register\(\[((?:[\w$]+\(\),?)+)\]\)")
 

@@ -1,4 +1,4 @@
-"""plotly.js as a page loads it: at the top of its module, and its kinds of traces when asked for."""
+"""plotly.js as a page loads it: at the top of its module, its kinds of traces when asked for."""
 
 import re
 from importlib.util import find_spec
