@@ -16,6 +16,7 @@ from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.kept import KeptSets
 from rashomon_explorer.privacy import Ledger
 from tests.explorer.orders import ACTS, ORDERS, Visit
+from tests.patience import LONG
 
 PYTHON = re.compile(r"Traceback|Error\b|NoneType|has no attribute|\bNone\b|Errno|<class|^'|0x")
 
@@ -73,7 +74,7 @@ def do(tables, tmp_path, monkeypatch):
 
     async def visited(acts):
         visit = Visit(Explorer(home=tmp_path), tmp_path, tables)
-        monkeypatch.setattr(DrawJob, "run", lambda job: (visit.gate.wait(60), run(job)))
+        monkeypatch.setattr(DrawJob, "run", lambda job: (visit.gate.wait(LONG), run(job)))
         for name in [*acts, "on"]:
             await visit.do(name)
         _check(visit)
