@@ -1,8 +1,9 @@
 """A bar with a time estimate for what takes more than two seconds, where somebody can see it."""
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 _SECONDS = 2.0
 
@@ -41,6 +42,38 @@ def progress(
     from tqdm.auto import tqdm  # asks for widgets, which take long to import
 
     yield from tqdm(items, desc=what, total=total, delay=_SECONDS, leave=False)
+
+
+@contextmanager
+def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Hand out what is told how many of ``total`` are done; a bar as of :func:`progress`.
+
+    Telling it the same number again shows that work goes on.
+
+    Parameters
+    ----------
+    total : int
+    what : str
+        The words before the bar.
+    shown : bool, default=True
+        False where somebody else shows it.
+
+    Examples
+    --------
+    >>> with tally(3, "drawing") as done:
+    ...     done(3)
+    """
+    if not shown or not _is_seen():
+        yield lambda count: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=what, total=total, delay=_SECONDS, leave=False) as bar:
+        yield lambda count: _moved(bar, count)
+
+
+def _moved(bar: Any, count: int) -> None:
+    bar.update(count - bar.n)
 
 
 def _is_seen() -> bool:

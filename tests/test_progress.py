@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer import progress as module
-from rashomon_explorer.progress import progress
+from rashomon_explorer.progress import progress, tally
 
 
 class Terminal(io.StringIO):
@@ -59,3 +60,41 @@ def test_items_that_do_not_know_their_number_are_given_it(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "_SECONDS", 0.0)
     assert list(progress(iter("abc"), "spelling", total=3)) == ["a", "b", "c"]
     assert "/3" in stream.getvalue()
+
+
+def test_a_tally_moves_as_it_is_told_and_hides_where_another_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for shown in (True, False):
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(module, "_SECONDS", 0.0)
+        with tally(5, "drawing", shown=shown) as done:
+            for count in (0, 0, 2, 5):
+                done(count)
+        assert ("drawing" in stream.getvalue() and "/5" in stream.getvalue()) is shown
+
+
+class Watcher:
+    """A callback of scikit-learn, which shows the work in its own way."""
+
+    def setup(self, estimator: object, context: object) -> None:
+        """Nothing to prepare."""
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(self, estimator: object, context: object, **fitted: object) -> bool:
+        """Go on."""
+        return False
+
+
+def test_a_fit_shows_its_draws_in_a_terminal_unless_a_callback_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 0.0)
+    clf = RashomonClassifier(sampler="exact", classes=[0, 1], n_draws=7, random_state=0)
+    for callbacks, shown in (((), True), ((Watcher(),), False)):
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        clf.set_callbacks(*callbacks).fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
+        assert ("drawing" in stream.getvalue() and "/7" in stream.getvalue()) is shown

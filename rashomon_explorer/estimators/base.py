@@ -29,6 +29,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Charge, Guarantee, no_guarantee
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import tally
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
@@ -145,7 +146,14 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget.of(problem, planned)
-        draws = collect(sampler, target, planned.n_draws, rng, reporter)
+        watched = hasattr(self, "_skl_callbacks")  # which shows the work by itself
+        with tally(planned.n_draws, "drawing", shown=not watched) as done:
+
+            def report(draws: Draws) -> bool:
+                done(len(draws.losses))
+                return reporter(draws)
+
+            draws = collect(sampler, target, planned.n_draws, rng, report)
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))

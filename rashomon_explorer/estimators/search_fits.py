@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rashomon_explorer.estimators.search_sides import Sides
+from rashomon_explorer.progress import progress
 from rashomon_explorer.selection import SearchPlan
 
 
@@ -25,7 +26,7 @@ class Fits:
         return self._of_every() if self.planned.runs is None else self._of_some()
 
     def _of_every(self) -> tuple[int, Any, list[Any]]:
-        models = [self._fitted(one) for one in self.candidates]
+        models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
         assert self.planned.pick is not None  # of this way
         place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
         return place, models[place], models

@@ -116,8 +116,19 @@ class ModelPlan(Shown):
 
     @property
     def weakness(self) -> str:
-        """Why the promise may be worth nothing; empty where it is worth something."""
-        return weakness(self)
+        """Why the promise may be worth nothing; empty where it is worth something.
+
+        What a model of zeros loses is more than what the commonest label loses, which nobody
+        knows beforehand: a promise counts from a third of it on.
+        """
+        known, nothing = weakness(self), self.zero_loss
+        if known or self.excess_bound < nothing / 3:
+            return known
+        return (
+            f"the loss of the model may exceed the least by {rounded_up(self.excess_bound)} on "
+            f"average, and a model of zeros has at most {rounded_up(nothing)}: it may be no better "
+            "than to say of everybody what is true of most"
+        )
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {self.method} on {self.n:,} rows, p = {self.p}"

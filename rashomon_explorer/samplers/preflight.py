@@ -2,41 +2,31 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses import Loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
 from rashomon_explorer.planning.public_law import PublicLaw
-from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import progress
 from rashomon_explorer.randomness import generator
 from rashomon_explorer.samplers.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.samplers.exact import patience_for
 from rashomon_explorer.samplers.rejection.candidates import Candidates
+from rashomon_explorer.samplers.simulated_rows import KINDS, SEED, Columns, signs, simulated
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.target import GibbsTarget
 
-_MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
 _MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
 _CHEAP = 32  # parameters; of more, a look costs as their fourth power
 _ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
 _MARGIN = 3  # predictions have been this far off, and further on the side of caution
 _MARGIN_UNASKED = 100  # and this far, on dependent columns: nobody is to pay for that unasked
-_USUAL_LENGTH = 0.5  # of the declared norm: most rows of numbers are shorter than it
-_FEW, _MANY = 3, 6  # levels of a category: such columns leave whole directions flat
-_SLOPE = 1.5  # how well the simulated columns predict
-_SEED = 2108_00965
 _SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (2.5, 5, 15)
-
-Columns = Callable[[int, int, np.random.Generator], FloatArray]
-"""Makes the columns of a simulated table (n, k), rows of norm at most one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +153,7 @@ def comes_nowhere(planned: Plan) -> bool:
     law = PublicLaw.of(planned)
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
-    others = (_tried_on(law, float(planned.beta), columns) for columns in _KINDS)
+    others = (_tried_on(law, float(planned.beta), columns) for columns in KINDS)
     return not any(one is not None and one.likely for one in others)
 
 
@@ -223,7 +213,7 @@ def _answers(law: PublicLaw, paid: float) -> bool:
 def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
     """Try all tables; the worst one counts, and one that fails is the last that is tried."""
     worst: Feasibility | None = None
-    for columns in _KINDS:
+    for columns in KINDS:
         found = _tried_on(law, beta, columns)
         if found is None:
             return None
@@ -236,13 +226,13 @@ def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
 
 @lru_cache(maxsize=256)
 def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | None:
-    problem = _simulated(law, columns)
+    problem = simulated(law, columns)
     try:
         target = GibbsTarget(problem, beta, law.psi)
         candidates = Candidates(target)
     except SamplerError:  # a loss without a certified bound has no exact draws to foretell
         return None
-    rng = generator([_SEED])
+    rng = generator([SEED])
     started, looked = time.perf_counter(), 0.0
     most_looks = max(_FEWEST_LOOKS, _MOST_LOOKS * min(1.0, (_CHEAP / law.p) ** 4))
     proposed = looks = 0
@@ -271,7 +261,7 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
     """Try both stages: the ellipsoid with its noise, and the share of it that the loss keeps."""
     law = PublicLaw.of(planned)
     assert law is not None
-    problem, rng = _simulated(law, _signs), generator([_SEED])
+    problem, rng = simulated(law, signs), generator([SEED])
     target = GibbsTarget(problem, planned.beta, planned.psi)
     try:
         *_, region = EllipsoidSampler(planned).released(target, rng)
@@ -290,58 +280,6 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
         seconds_each=spent / theta.shape[1],
         n_draws=planned.n_draws,
     )
-
-
-def _signs(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make independent columns, in rows of half the norm."""
-    return rng.choice([-1.0, 1.0], (n, k)) * (_USUAL_LENGTH / math.sqrt(k))
-
-
-def _categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -> FloatArray:
-    """Make columns that are levels of categories, in rows of all of the norm."""
-    signs = rng.choice([-1.0, 1.0], (n, k))
-    for first in range(0, k - levels + 1, levels):
-        signs[:, first : first + levels] = -1.0
-        signs[np.arange(n), first + rng.integers(levels, size=n)] = 1.0
-    return signs / math.sqrt(k)
-
-
-def _short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make categories of few levels in rows of half the norm, where the loss is flatter still."""
-    return _USUAL_LENGTH * _categories(n, k, rng, _FEW)
-
-
-_KINDS: tuple[Columns, ...] = (_signs, _categories, _short_categories)
-
-
-def _simulated(law: PublicLaw, columns: Columns) -> Problem:
-    """Make a table of a law's public shape, the same for everybody."""
-    rng = generator([_SEED])
-    n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
-    whole = law.row_norm > 1 and width > 1  # a constant 1 is the last entry of every row
-    n_columns = width - whole
-    made = columns(n, n_columns, rng)
-    rows = made * math.sqrt(law.row_norm**2 - whole)
-    targets = _targets(law.loss, made / np.linalg.norm(made[0]), rng)
-    return Problem(
-        np.column_stack([rows, np.ones(n)]) if whole else rows,
-        targets,
-        loss=law.loss,
-        radius=law.radius,
-        row_norm=law.row_norm * (1 + 1e-9),
-        ridge=law.ridge,
-        intercept=False,
-    )
-
-
-def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw targets that a random linear model predicts about as well as usual."""
-    scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
-    if loss.labels is None:
-        return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
-    noise = rng.gumbel(size=(len(rows), len(loss.labels)))
-    scores = np.column_stack([np.zeros((len(rows), len(loss.labels) - loss.outputs)), scores])
-    return np.asarray(loss.labels)[np.argmax(scores + noise, axis=1)]
 
 
 def _about(proposals: float) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
 from rashomon_explorer.trees.best import avoiding, best_tree
 from rashomon_explorer.trees.counted import CountedTrees
@@ -197,7 +198,7 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
     """
     rows = []
     whole = None if psi is None else counted.size(psi)
-    for feature in range(counted.trees.n_features):
+    for feature in progress(range(counted.trees.n_features), "features"):
         levels, trees = avoiding(counted.levels, counted.trees, feature)
         least = least_errors(levels, trees)
         using = Using(counted.levels, counted.trees, counted.least_errors, feature)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler, GridTarget, Landscape
 from rashomon_explorer.tuning.inner import InnerProblem, Solved
 from rashomon_explorer.tuning.outer import OuterLoss
@@ -73,7 +74,7 @@ class PenaltyLandscape:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Φ (K,) at columns of ``theta`` (d, K)."""
-        models = [self.model(x).y for x in theta.T]
+        models = [self.model(x).y for x in progress(theta.T, "fits")]
         return self.outer.value(np.stack(models, axis=1))
 
     def gradient(self, x: FloatArray, tolerance: float | None = None) -> FloatArray:

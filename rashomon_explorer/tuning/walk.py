@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler, Landscape
 from rashomon_explorer.tuning.landscape import PenaltyLandscape, PenaltyTarget, first_draws
 from rashomon_explorer.tuning.penalties import Cube
@@ -57,7 +58,7 @@ def walk(
     """
     known, reach = planned.constants, landscape.domain.radius
     states, x = np.empty((len(start), planned.n_steps)), start
-    for step in range(planned.n_steps):
+    for step in progress(range(planned.n_steps), "walking"):
         states[:, step] = x
         there = known_at(known, landscape, x)
         told = landscape.gradient(x, there.gradient_tolerance)
@@ -98,7 +99,8 @@ class GradientLandscape:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Size (K,) of the gradient mapping at columns of ``theta`` (d, K)."""
-        found = [gradient_mapping(self.landscape, x, self.tolerance) for x in theta.T]
+        each = progress(theta.T, "slopes")
+        found = [gradient_mapping(self.landscape, x, self.tolerance) for x in each]
         return np.linalg.norm(found, axis=1)
 
 

@@ -144,13 +144,13 @@ def test_a_setting_that_changes_meanwhile_is_tried_as_well(tmp_path, cancer, mon
 
 
 def test_rows_are_simulated_in_the_worker_alone(tmp_path, cancer, monkeypatch):
-    where, simulated = [], preflight._simulated
+    where, simulated = [], preflight.simulated
 
     def seen(*law):
         where.append(threading.current_thread() is threading.main_thread())
         return simulated(*law)
 
-    monkeypatch.setattr(preflight, "_simulated", seen)
+    monkeypatch.setattr(preflight, "simulated", seen)
     preflight._tried_on.cache_clear()
 
     async def scenario():

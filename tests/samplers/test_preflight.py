@@ -14,6 +14,7 @@ from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, Slow
 from rashomon_explorer.planning import plan, plan_path
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.samplers import preflight as module
+from rashomon_explorer.samplers import simulated_rows
 from rashomon_explorer.samplers.preflight import comes_nowhere, preflight, remedies
 
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
@@ -79,20 +80,20 @@ def test_the_prediction_is_a_function_of_public_numbers_alone():
 
 
 def test_the_simulated_rows_are_within_the_declared_bounds():
-    tables = (module._signs, module._categories, module._short_categories)
+    tables = (simulated_rows.signs, simulated_rows.categories, simulated_rows.short_categories)
     for loss, columns in product(("logistic", "squared"), tables):
         law = module.PublicLaw.of(_plan(500, 6, loss=loss))
-        problem = module._simulated(law, columns)
+        problem = simulated_rows.simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
         assert problem.constants.priced_osc == pytest.approx(law.constants.priced_osc, rel=1e-6)
 
 
 def test_levels_of_a_category_depend_on_each_other():
-    rows = module._categories(500, 13, np.random.default_rng(0))
+    rows = simulated_rows.categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
     assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(500)])) == 14 - 2
-    short = module._short_categories(500, 13, np.random.default_rng(0))
+    short = simulated_rows.short_categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(short, axis=1), 0.5)
 
 
@@ -101,7 +102,7 @@ def test_the_worst_table_counts():
     asked = {"sampler": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0, "radius": 16.0}
     planned = RashomonClassifier(n_draws=1, row_norm=2.0, **asked).plan(20_990, 21)
     law = module.PublicLaw.of(planned)
-    kind = module._tried_on(law, float(planned.beta), module._signs)
+    kind = module._tried_on(law, float(planned.beta), simulated_rows.signs)
     assert kind.sure and not preflight(planned).sure
 
 
