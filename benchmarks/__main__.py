@@ -12,6 +12,7 @@ from benchmarks import (
     exact,
     hypergradients,
     langevin,
+    last_states,
     measures,
     one_model,
     peers,
@@ -83,6 +84,7 @@ def main() -> None:
         found = rates.measure()
         rates.write(found)
         rates_pictures.write(found)
+        last_states.write()
         steps = hypergradients.measure()
         hypergradients.write(steps)
         print(*rates.lines(found), *hypergradients.lines(steps), sep="\n")

@@ -1,4 +1,4 @@
-"""The measured rates as pictures for docs/rates.md: straight lines on log–log paper, in SVG."""
+"""The measured rates as pictures for docs/rates.md, in SVG: straight lines on log–log paper."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from rashomon_explorer.theory.rates import RATES
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rates"
+_MANY = 30  # points that are a curve: no mark each
 _WIDTH, _HEIGHT, _LEFT, _TOP, _KEY = 420, 300, 58, 26, 220
 # Okabe and Ito's colours, told apart by most eyes, and a mark each for those that cannot.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -15,6 +16,7 @@ _AXES = {"n": "rows n", "p": "parameters p", "ε": "privacy ε"}
 _FILES = {"n": "n", "p": "p", "ε": "epsilon"}
 
 Line = tuple[str, Sequence[float], Sequence[float]]
+BOTH = (True, True)
 
 
 def write(measured: dict[str, Any], folder: Path = FOLDER) -> None:
@@ -49,16 +51,16 @@ def _lines(found: list[dict[str, Any]], axis: str) -> Iterator[Line]:
     )
 
 
-def drawn(lines: list[Line], title: str, across: str) -> str:
-    """Draw lines on log–log paper."""
+def drawn(lines: list[Line], title: str, across: str, log: tuple[bool, bool] = BOTH) -> str:
+    """Draw lines, by default on log–log paper; ``log`` says which axes have logarithms."""
     xs = [x for _, places, _ in lines for x in places]
     ys = [y for *_, values in lines for y in values]
     x_range, y_range = (min(xs), max(xs)), (min(ys), max(ys))
 
     def at(x: float, y: float) -> tuple[float, float]:
         return (
-            _LEFT + _WIDTH * _share(x, x_range),
-            _TOP + _HEIGHT * (1 - _share(y, y_range)),
+            _LEFT + _WIDTH * _share(x, x_range, log[0]),
+            _TOP + _HEIGHT * (1 - _share(y, y_range, log[1])),
         )
 
     parts = [
@@ -66,7 +68,7 @@ def drawn(lines: list[Line], title: str, across: str) -> str:
         f'height="{_TOP + _HEIGHT + 44}" font-family="sans-serif" font-size="11">',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{_LEFT}" y="16" font-size="13">{title}</text>',
-        *_grid(x_range, y_range, at),
+        *_grid(x_range, y_range, at, log[1]),
         f'<text x="{_LEFT + _WIDTH / 2}" y="{_TOP + _HEIGHT + 36}">{across}</text>',
     ]
     for number, (name, places, values) in enumerate(lines):
@@ -74,22 +76,35 @@ def drawn(lines: list[Line], title: str, across: str) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _share(value: float, ends: tuple[float, float]) -> float:
-    low, high = (math.log(end) for end in ends)
-    return 0.02 + 0.96 * (math.log(value) - low) / ((high - low) or 1.0)
+def _share(value: float, ends: tuple[float, float], log: bool) -> float:
+    here, low, high = (math.log(x) if log else x for x in (value, *ends))
+    return 0.02 + 0.96 * (here - low) / ((high - low) or 1.0)
 
 
-def _grid(x_range: tuple[float, float], y_range: tuple[float, float], at: Any) -> Iterator[str]:
+def _grid(
+    x_range: tuple[float, float], y_range: tuple[float, float], at: Any, log: bool
+) -> Iterator[str]:
     bottom, right = _TOP + _HEIGHT, _LEFT + _WIDTH
     frame = f'x="{_LEFT}" y="{_TOP}" width="{_WIDTH}" height="{_HEIGHT}"'
     yield f'<rect {frame} fill="none" stroke="#888"/>'
-    for power in range(math.ceil(math.log10(y_range[0])), math.floor(math.log10(y_range[1])) + 1):
-        _, y = at(x_range[0], 10.0**power)
+    for name, level in _powers(y_range) if log else _evenly(y_range):
+        _, y = at(x_range[0], level)
         yield f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">1e{power}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{name}</text>'
     for x in x_range:
         place, _ = at(x, y_range[0])
         yield f'<text x="{place:.1f}" y="{bottom + 16}" text-anchor="middle">{x:,g}</text>'
+
+
+def _powers(ends: tuple[float, float]) -> Iterator[tuple[str, float]]:
+    for power in range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1):
+        yield f"1e{power}", 10.0**power
+
+
+def _evenly(ends: tuple[float, float]) -> Iterator[tuple[str, float]]:
+    for k in range(5):
+        level = ends[0] + k / 4 * (ends[1] - ends[0])
+        yield f"{level:.3g}", level
 
 
 def _line(name: str, points: list[tuple[float, float]], number: int) -> Iterator[str]:
@@ -97,7 +112,7 @@ def _line(name: str, points: list[tuple[float, float]], number: int) -> Iterator
     dash = ' stroke-dasharray="5 4"' if "δ" in name or "slope" in name else ""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
-    if "slope" not in name:
+    if "slope" not in name and len(points) < _MANY:
         yield from (
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in points
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from benchmarks import __main__ as bench
 from benchmarks import (
@@ -15,6 +16,7 @@ from benchmarks import (
     declared,
     exact,
     langevin,
+    last_states,
     measures,
     objective_perturbation,
     one_model,
@@ -365,6 +367,20 @@ def test_a_picture_of_rates_has_a_line_each_and_its_powers_of_ten():
     picture = rates_pictures.drawn(lines, "excess", "rows")
     assert picture.count("<polyline") == 2 and picture.count("<circle") == 2
     assert all(f">1e-{power}<" in picture for power in (3, 4, 5))
+
+
+def test_the_pictures_of_last_states_show_the_published_table(tmp_path):
+    """Table 1 of Bok, Su and Altschuler; and what is drawn is ordered as it is proved."""
+    table = {name: dict(zip(x, y, strict=True)) for name, x, y in last_states.by_epochs()}
+    shown = [[round(line[epochs], 2) for epochs in (50, 100, 200)] for line in table.values()]
+    assert shown == [[4.34, 5.6, 7.58], [5.82, 7.61, 9.88], [30.51, 49.88, 83.83]]
+    last, renyi, everything = (np.array(line[2]) for line in last_states.errors())
+    assert (last >= renyi - 1e-9).all() and (renyi >= everything - 1e-9).all()
+    for number, (_, alpha, second) in enumerate(last_states.gaussian_errors()):
+        worst = norm.cdf(norm.isf(alpha) - 0.25 * 2**number)
+        np.testing.assert_allclose(second, worst, atol=1e-12)
+    last_states.write(tmp_path)
+    assert len(list(tmp_path.glob("*.svg"))) == 4
 
 
 def test_adassp_is_least_squares_where_the_price_is_no_matter():

@@ -33,6 +33,16 @@ def test_table_1(epochs, ours, composed, renyi):
     assert round(older.epsilon(1e-5), 2) == renyi
 
 
+def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
+    """§5: (2LD, 0)-DP is the weaker by total variation where LD > .677."""
+
+    def apart(product: float) -> float:
+        known = theory.exponential_mechanism_convex(lipschitz=product, diameter=1.0)
+        return known.delta(0.0) - math.tanh(product)
+
+    assert apart(0.676) > 0 > apart(0.677)
+
+
 @given(st.floats(0.0, 0.9999), st.integers(1, 50), st.integers(1, 300))
 def test_the_renyi_bound_is_never_below_the_sharper_one(contraction, batches, epochs):
     settings = {"contraction": contraction, "batches_per_epoch": batches, "epochs": epochs}
