@@ -177,7 +177,12 @@ class Explorer:
             bar=self.bar.widget,
             rail=panels.Rail(self.state, self.model_panel, self.goal_panel).widget,
             chip=panels.SelectionChip(self.state).widget,
-            above=[self.alert_panel.widget, self.kernel_watch, self.numbers_panel.stale],
+            above=[
+                self.alert_panel.widget,
+                self.kernel_watch,
+                self.draw_panel.said,
+                self.numbers_panel.stale,
+            ],
         )
 
     def show(self, name: str) -> None:

@@ -12,7 +12,9 @@ from rashomon_explorer.explorer.views import View
 from rashomon_explorer.explorer.widgets import Tabs
 
 _HERE = Path(__file__).parent
-_STYLE = "".join((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "shell.css"))
+_STYLE = "".join(
+    (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "shell.css", "phone.css")
+)
 _SKIP = '<a class="rx-skip" href="#rx-draw">Skip to Draw</a>'
 
 

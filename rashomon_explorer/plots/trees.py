@@ -220,7 +220,7 @@ class _Drawing:
             mode="text",
             cliponaxis=False,
             text=[one[2] for one in self.questions],
-            textfont={"size": 10.5},
+            textfont={"size": 11},
             hovertext=[one[3] for one in self.questions],
             hovertemplate="%{hovertext}<extra></extra>",
             showlegend=False,

@@ -5,7 +5,7 @@ import ipywidgets
 from rashomon_explorer.explorer.panels.budget import gauge_html
 from rashomon_explorer.explorer.panels.sets import SetPicker
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets import ThemeSwitch
+from rashomon_explorer.explorer.widgets import Fold, ThemeSwitch
 
 _BRAND = """
 <svg viewBox="0 0 40 40" width="28" height="28" aria-hidden="true">
@@ -53,8 +53,10 @@ class TopBar:
         self.gauge.add_class("rx-bar-gauge")
         self.sets = SetPicker(session)
         self.theme = ThemeSwitch()
+        self.data.add_class("rx-bar-data")
+        menu = Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
         self.widget = ipywidgets.HBox(
-            [brand, self.data, self.gauge, self.sets.widget, who, self.theme, saver]
+            [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
         )
         self.widget.add_class("rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "sampler"])

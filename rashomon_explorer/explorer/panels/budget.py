@@ -31,6 +31,8 @@ class BudgetGauge:
         The panel.
     """
 
+    title = "Budget"
+
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self.epsilon = Dial(
@@ -55,13 +57,13 @@ class BudgetGauge:
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
         self.gauge = ipywidgets.HTML()
         self.gauge.add_class("rx-gauge")
-        self._code = CodeToggle(self.lines, "Budget")
+        self._code = CodeToggle(self.lines, self.title)
         self.same_rows = ipywidgets.HTML()
         hide_when_empty(self.same_rows)
         state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
         state.observe(lambda _: self._say_same_rows(), ["same_rows", "view"])
         parts = [self.same_rows, self.gauge, self.epsilon, self.delta]
-        self.widget = card("", "Budget", parts, self._code)
+        self.widget = card("", self.title, parts, self._code)
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING
 from rashomon_explorer.explorer.widgets import Dial, LiveText
 from rashomon_explorer.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import plural, promised_hits
+from rashomon_explorer.plots.text import plural, price, promised_hits
 
 _KEEP = "Keep the draws so far; the whole price stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
@@ -44,6 +44,8 @@ class DrawPanel:
         Share of the draws made.
     status : LiveText
         The status line.
+    said : ipywidgets.HTML
+        The same words for a phone, above the view: Draw's bar has no room for them.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -66,6 +68,9 @@ class DrawPanel:
         self.progress.add_class("rx-progress")
         hide_when_empty(self.progress)
         self.status = LiveText(role="status", kind="rx-status")
+        self.said = ipywidgets.HTML()
+        self.said.add_class("rx-said")
+        hide_when_empty(self.said)
         self._code = CodeToggle(self.lines, "Draw")
         self.remedies = Remedies(self.state, dials or {})
         self.question = Question("Draw all the same", guarded(self.state, "Drawing", begin))
@@ -134,36 +139,40 @@ class DrawPanel:
         )
 
     def _price(self) -> str:
+        brief, whole = self._told()
+        return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>' if whole else ""
+
+    def _told(self) -> tuple[str, str]:
+        """Say price and promise in a few words, which a phone shows, and in a sentence."""
         state = self.state
         if state.no_plan:
-            return f'<p class="rx-note"><b>Not to be had</b>: {escape(state.no_plan)}</p>'
+            return "<b>Not to be had</b>", f"<b>Not to be had</b>: {escape(state.no_plan)}"
         if state.plan is None or state.data is None:
-            return '<p class="rx-note">Choose a data set first.</p>'
+            return "Choose a data set first", "Choose a data set first."
         if state.uncharged:
-            return (
-                '<p class="rx-note"><b>No guarantee</b>, and nothing is charged: '
-                f"{escape(state.uncharged)}.</p>"
-            )
+            why = f"<b>No guarantee</b>, and nothing is charged: {escape(state.uncharged)}."
+            return "<b>No guarantee</b>, no charge", why
         offer = NextDraw.of(state)
         if offer is None:
-            return ""
+            return "", ""
         if state.spent:
-            return '<p class="rx-note">The price is reserved in the ledger.</p>'
+            return "", "The price is reserved in the ledger."
         if not offer.affordable:
-            return f'<p class="rx-note"><b>Over the budget</b>: {escape(offer.remedy)}</p>'
-        # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
-        promise = promised_hits(state.plan)
+            brief = f"<b>Over the budget</b> by {price(offer.adds - offer.account.left)}"
+            return brief, f"<b>Over the budget</b>: {escape(offer.remedy)}"
+        return self._offered(offer)
+
+    def _offered(self, offer: NextDraw) -> tuple[str, str]:
+        spends = f"Pressing the button spends <b>{offer.price}</b>"
         if offer.doubt:
-            return (
-                f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b> and may buy '
-                f"nothing: {escape(offer.doubt)}.</p>"
-            )
-        if not has_hit_rate(state.plan):
-            return f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>.</p>'
-        return (
-            f'<p class="rx-note">Pressing the button spends <b>{offer.price}</b>. Each draw is '
-            f"within ψ with probability <b>{promise}</b>.</p>"
-        )
+            why = f"{spends} and may buy nothing: {escape(offer.doubt)}."
+            return f"<b>{offer.price}</b> · may buy nothing", why
+        if not has_hit_rate(offer.plan):
+            return f"<b>{offer.price}</b> · no share promised", f"{spends}."
+        # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
+        promise = promised_hits(offer.plan)
+        whole = f"{spends}. Each draw is within ψ with probability <b>{promise}</b>."
+        return f"<b>{offer.price}</b> · <b>{promise}</b> within ψ", whole
 
     def _bar(self) -> str:
         state = self.state
@@ -176,4 +185,4 @@ class DrawPanel:
         )
 
     def _say(self, _change: object) -> None:
-        self.status.html = escape(self.state.message)
+        self.status.html = self.said.value = escape(self.state.message)

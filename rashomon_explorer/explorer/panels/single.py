@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.panels.paying import Paying
 from rashomon_explorer.explorer.single import OneModel, SingleModel
 from rashomon_explorer.explorer.state import LINEAR
-from rashomon_explorer.explorer.widgets import Download, Made
+from rashomon_explorer.explorer.widgets import Download, Fold, Made
 from rashomon_explorer.explorer.widgets.download import Making
 from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
@@ -76,7 +76,9 @@ class GoalPanel:
         buttons.add_class("rx-buttons")
         self._card = card("", "One model", [self.words, buttons], self._code)
         self._card.add_class("rx-draw-card")
-        self.widget = ipywidgets.VBox([self.goal, self._card, several])
+        more = Fold(label="Price, promise and goal", of=".rx-goal-panel", marks=["▴", "▾"])
+        self.widget = ipywidgets.VBox([self.goal, self._card, several, more])
+        self.widget.add_class("rx-goal-panel")
         watched = ["goal", "one_plan", "account", "phase", "data", "family"]
         self.state.observe(lambda _: self.refresh(), watched)
         self.refresh()
@@ -102,7 +104,7 @@ class GoalPanel:
         if not one or account is None or not isinstance(plan, ModelPlan):
             nothing = "Choose a data set first." if self.state.data is None else ""
             told = plan if isinstance(plan, str) else nothing
-            self.words.value = f'<p class="rx-note">{escape(told)}</p>'
+            self.words.value = _both(escape(told), "No price yet")
             self.make.disabled = True
             return
         adds, affordable = price(account.adds(plan.guarantee)), account.affords(plan.guarantee)
@@ -130,7 +132,7 @@ def _over(adds: str, account: Account) -> str:
         f"<b>Over the budget</b>: it would add {adds}, and ε = {what_is_left(account.left)} is "
         f"left. One model at ε = {what_is_left(most)} fits."
     )
-    return f'<p class="rx-note">{told}</p>'
+    return _both(told, "<b>Over the budget</b>")
 
 
 def _words(plan: ModelPlan, adds: str) -> str:
@@ -138,7 +140,14 @@ def _words(plan: ModelPlan, adds: str) -> str:
     method = escape(plan.method.replace("_", " "))
     spent = f"Pressing the button spends <b>{adds}</b> for one model by {method}. {promise}."
     doubt = f" <b>But</b> {escape(plan.weakness)}." if plan.weakness else ""
-    return f'<p class="rx-note">{spent}{doubt}</p>'
+    excess = f"excess {escape(at_most(plan.excess_bound))}"
+    brief = "may buy nothing" if plan.weakness else excess
+    return _both(f"{spent}{doubt}", f"<b>{adds}</b> · {brief}")
+
+
+def _both(whole: str, brief: str) -> str:
+    """Return sentences, and the few words of them that a phone has room for."""
+    return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>'
 
 
 class OneModelPanel:

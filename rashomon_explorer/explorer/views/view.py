@@ -10,6 +10,10 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.gallery import Gallery
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.views.catalogue import ViewPlan
+from rashomon_explorer.explorer.widgets import Fold
+
+_OPEN_ON_A_PHONE = 2
+"""Places of a view that a phone shows at once; the others have a line that opens them."""
 
 
 class Part(Protocol):
@@ -31,16 +35,27 @@ class Slot:
         The panels among them.
     cards : Gallery
         The figures among them, of which each is made when it is first seen.
+    folds : bool, default=False
+        Whether a phone shows a line in its place, which opens it.
 
     Attributes
     ----------
     choice : ipywidgets.Dropdown
         Titles of what takes turns.
+    fold : Fold or None
+        That line.
     widget : ipywidgets.Widget
         The place.
     """
 
-    def __init__(self, names: Sequence[str], parts: Mapping[str, Part], cards: Gallery) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        parts: Mapping[str, Part],
+        cards: Gallery,
+        *,
+        folds: bool = False,
+    ) -> None:
         self.names = tuple(names)
         self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
@@ -52,9 +67,13 @@ class Slot:
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
         self.choice.observe(lambda _: self._chosen(), "value")
-        pickers = [self.choice] if len(self.names) > 1 else []
+        self.fold = Fold(of=".rx-slot", escapes=False) if folds else None
+        pickers = [self.fold] if self.fold is not None else []
+        pickers += [self.choice] if len(self.names) > 1 else []
         self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self._here.values())])
         self.widget.add_class("rx-slot")
+        if folds:
+            self.widget.add_class("rx-folds")
         self.show(seen=False)
 
     def _chosen(self) -> None:
@@ -98,6 +117,9 @@ class Slot:
         if seen and chosen not in self._here:
             self._here[chosen] = self._cards.hung(chosen)
             self.widget.children = (*self.widget.children, self._here[chosen].widget)
+        if self.fold is not None:
+            called = getattr(self._known[chosen], "title", "")
+            self.fold.words, self.fold.label = called, f"{called}: show or hide"
         for name, part in self._here.items():
             if len(self.names) > 1:
                 part.widget.layout.display = None if name == chosen else "none"
@@ -140,7 +162,10 @@ class View:
         known = {*parts, *cards}
         held = [tuple(name for name in names if name in known) for names in plan.slots]
         self.names = tuple(names for names in held if names)
-        self.slots = tuple(Slot(names, parts, cards) for names in self.names)
+        self.slots = tuple(
+            Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)
+            for place, names in enumerate(self.names)
+        )
         heading = ipywidgets.HTML(f"<h2>{escape(plan.question)}</h2>")
         heading.add_class("rx-question")
         grid = ipywidgets.Box([slot.widget for slot in self.slots])
@@ -173,5 +198,7 @@ class View:
             if name in names:
                 if names.index(name) in dict(slot.choice.options).values():
                     slot.choice.value = names.index(name)
+                if slot.fold is not None:
+                    slot.fold.unfolded = True
                 return True
         return name in self.plan.strips

@@ -4,6 +4,7 @@ from rashomon_explorer.explorer.widgets.choice_table import ChoiceTable
 from rashomon_explorer.explorer.widgets.dial import Dial
 from rashomon_explorer.explorer.widgets.download import Download, Made, ToPicture
 from rashomon_explorer.explorer.widgets.file_picker import FilePicker
+from rashomon_explorer.explorer.widgets.fold import Fold
 from rashomon_explorer.explorer.widgets.kernel_watch import KernelWatch
 from rashomon_explorer.explorer.widgets.live import LiveText
 from rashomon_explorer.explorer.widgets.model_table import ModelTable, table_column
@@ -20,6 +21,7 @@ __all__ = [
     "Dial",
     "Download",
     "FilePicker",
+    "Fold",
     "KernelWatch",
     "LiveText",
     "Made",

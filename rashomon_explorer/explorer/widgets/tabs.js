@@ -21,7 +21,15 @@ function render({ model, el }) {
   const links = model.get("options").map(([name, title]) => {
     const link = document.createElement("a");
     link.href = `#${name}`;
-    link.textContent = title;
+    // A phone has room for the first word; the whole name stays what the link is called.
+    const [first, ...rest] = title.split(" & ");
+    link.append(first);
+    if (rest.length) {
+      const more = document.createElement("span");
+      more.className = "rx-tab-rest";
+      more.textContent = ` & ${rest.join(" & ")}`;
+      link.append(more);
+    }
     link.addEventListener("click", (event) => {
       event.preventDefault();
       choose(name);

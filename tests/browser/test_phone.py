@@ -1,0 +1,153 @@
+"""On a phone each view is at most two screens high, and at 1280 × 800 none scrolls."""
+
+from typing import Any
+
+import pytest
+
+from rashomon_explorer.explorer.state import PAGES
+from tests.browser.pages import FIGURES, OF_TREES, Page
+
+pytestmark = pytest.mark.browser
+
+PHONE, DESK = (420, 860), (1280, 800)
+
+_HEIGHT = "document.querySelector('#rendered_cells').scrollHeight"
+
+# Whatever stands beyond the sides, and not in a box of its own that scrolls.
+_BEYOND = """
+const held = (node) => { for (let box = node.parentElement; box && !box.matches('.rx-app');
+  box = box.parentElement) if (getComputedStyle(box).overflowX !== 'visible') return true; };
+return [...document.querySelectorAll('.rx-app *')].filter((node) => {
+  const box = node.getBoundingClientRect();
+  return box.width > 1 && (box.right > innerWidth + 1 || box.left < -1)
+    && !node.closest('.rx-skips') && !held(node);
+}).map((node) => node.outerHTML.slice(0, 80));"""
+
+# Buttons, links and boxes that a finger misses, and letters that are too small to be read.
+_SMALL = """
+const app = document.querySelector('.rx-app');
+const seen = (node) => node.checkVisibility() && getComputedStyle(node).clipPath === 'none';
+const own = (node) => [...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+const pressed = 'button, a, select, summary, [role=slider], input:not([type=file])';
+const missed = [...app.querySelectorAll(pressed)].filter((node) => {
+  const {width, height} = node.getBoundingClientRect();
+  return seen(node) && !node.disabled && !node.closest('.rx-skips, svg')
+    && Math.min(width, height) < 23.5;
+});
+const letters = [...app.querySelectorAll('*')].filter((node) => seen(node) && own(node)
+  && !node.matches('style, option, .rx-shape') && !node.closest('.xtick, .ytick')
+  && parseFloat(getComputedStyle(node).fontSize) < 11);
+return [...missed, ...letters].map((node) => node.outerHTML.slice(0, 120));"""
+
+_TREES = """[...document.querySelectorAll('.rx-app option')]
+  .some((option) => option.text.replaceAll('\u00a0', ' ') === 'sparse trees')"""
+
+
+def _size(page: Page, size: tuple[int, int]) -> None:
+    width, height = size
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    page.wait(lambda: page.run("innerWidth") == width, "the size")
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, dashboard: Any) -> Any:
+    """One visit for the tests below, in their order."""
+    visit = Page(browser, dashboard, "theme=light")
+    visit.data("wine")  # a table of its own, so that nobody else spends its budget
+    _size(visit, PHONE)
+    yield visit
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def _fits(page: Page) -> None:
+    _size(page, PHONE)
+    for view in PAGES:
+        page.go(view)
+        page.wait(lambda: page.run(_HEIGHT) <= 2 * PHONE[1], f"{view} to be two screens at most")
+        page.wait(lambda: page.browser.execute_script(_BEYOND) == [], f"{view} as wide as a phone")
+        assert page.browser.execute_script(_SMALL) == [], view
+        draw = page.shown(".rx-draw")[0].rect
+        assert draw["y"] + draw["height"] <= PHONE[1] and draw["height"] >= 44
+
+
+def test_each_view_is_two_screens_at_most_before_a_draw(page: Page) -> None:
+    _fits(page)
+
+
+def test_tabs_stand_under_the_bar_and_draw_within_ten_tabs(page: Page) -> None:
+    tops = "[...document.querySelectorAll('.rx-topbar, .rx-tabs a')].map((n) => n.offsetTop)"
+    assert len(set(page.run(tops)[1:])) == 1  # one line
+    bar = page.run("document.querySelector('.rx-topbar').getBoundingClientRect()")
+    tabs = page.run("document.querySelector('.rx-tabs').getBoundingClientRect()")
+    assert bar["height"] < 60 and 0 <= tabs["top"] - bar["bottom"] < 4
+    stops = """[...document.querySelectorAll('.rx-app :is(a, button, select, input)')]
+      .filter((node) => node.checkVisibility() && !node.disabled)
+      .findIndex((node) => node.matches('.rx-draw'))"""
+    assert 0 < page.run(stops) < 10
+
+
+def test_what_has_no_room_opens_and_closes(page: Page) -> None:
+    page.go("plan")
+    menu = page.shown(".rx-topbar .rx-fold button")[0]
+    assert not page.shown(".rx-topbar .rx-saver button")
+    menu.click()
+    assert page.shown(".rx-topbar .rx-saver button") and page.shown(".rx-spent-value")
+    assert menu.get_attribute("aria-expanded") == "true"
+    menu.send_keys("\ue00c")  # Escape
+    page.wait(lambda: not page.shown(".rx-topbar .rx-saver button"), "the menu to close")
+    more = page.shown(".rx-goal-panel > .rx-fold button")[0]
+    assert not page.shown(".rx-goal")
+    more.click()
+    assert page.shown(".rx-goal") and page.shown(".rx-price .rx-note")
+    more.click()
+    budget = next(b for b in page.shown(".rx-folds > .rx-fold button") if "Budget" in b.text)
+    assert not page.shown(".rx-view-plan .rx-gauge")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", budget)
+    budget.click()
+    assert page.shown(".rx-view-plan .rx-gauge")
+    budget.click()
+
+
+def test_each_view_is_two_screens_at_most_after_a_draw(page: Page) -> None:
+    page.draw()
+    page.drawn()
+    page.wait(lambda: page.traces("losses").get("draw"), "the draws")
+    _fits(page)
+
+
+def test_each_view_fits_a_desk(page: Page) -> None:
+    _size(page, DESK)
+    page.wait(lambda: not page.shown(".rx-fold"), "the folds to go")
+    apart = "(({scrollHeight, clientHeight}) => scrollHeight - clientHeight)"
+    for view in PAGES:
+        page.go(view)
+        over = f"{apart}(document.querySelector('.rx-main'))"
+        page.wait(lambda over=over: page.run(over) <= 1, f"{view} to fit {DESK}")
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("drawn", [False, True])
+def test_views_of_trees_are_two_screens_at_most(page: Page, drawn: bool) -> None:
+    _size(page, PHONE)
+    if drawn:
+        page.draw()
+        page.drawn()
+    else:
+        page.data("monks2")
+        page.open("Model")
+        page.wait(lambda: page.run(_TREES), "trees to be offered")
+        page.choose("Models", "sparse trees")
+        page.shown(".rx-step-line button[aria-expanded=true]")[0].click()
+        page.wait(lambda: page.traces("tree_sizes"), "the trees to be counted")
+    _fits(page)
+    for figure in [one for one in OF_TREES if drawn or one not in ("trees", "rules")]:
+        page.see(figure)
+        page.wait(lambda: page.run(_HEIGHT) <= 2 * PHONE[1], f"{figure} to have room")
+
+
+@pytest.mark.law
+def test_every_figure_has_room(page: Page) -> None:
+    for figure in FIGURES:
+        page.see(figure)
+        page.wait(lambda: page.run(_HEIGHT) <= 2 * PHONE[1], f"{figure} to have room")
