@@ -11,6 +11,10 @@ class RowsChangedError(DataError):
     """Rows are no longer what they were when the work on them began."""
 
 
+class RowsGoneError(RowsChangedError, FileNotFoundError):
+    """A file of the rows is not there any more, or cannot be read as it was."""
+
+
 class ClusterError(RuntimeError):
     """Workers were lost with their work; the message says what became of it."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.blocks.source import Piece, check_column
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 
 _ROWS_AT_ONCE = 2**14
 _READ_AT_ONCE = 2**16  # bytes of a column
@@ -129,20 +129,43 @@ class ParquetRows:
             at = ends[place] - group.rows
             if at >= high:
                 return
+            for batch in self._batches(group):
+                start, stop = max(low - at, 0), min(high - at, len(batch))
+                at += len(batch)
+                if start < stop:
+                    yield self._piece(batch.slice(start, stop - start))
+                if at >= high:
+                    break
+
+    def _batches(self, group: RowGroup) -> Iterator[Any]:
+        """Read a row group; a file that is not what its footer said is said to have changed."""
+        try:
             with _opened(group.path) as file:
-                batches = file.iter_batches(
+                found = file.metadata
+                rows = (
+                    found.row_group(group.number).num_rows
+                    if group.number < found.num_row_groups
+                    else 0
+                )
+                if rows != group.rows:
+                    raise RowsChangedError(
+                        f"{group.path} had {group.rows:,} rows in row group {group.number} when "
+                        f"the folder was opened, and has {rows:,}: open it anew, and let nobody "
+                        "write there"
+                    )
+                yield from file.iter_batches(
                     _ROWS_AT_ONCE,
                     row_groups=[group.number],
                     columns=list(self._read),
                     use_threads=False,
                 )
-                for batch in batches:
-                    start, stop = max(low - at, 0), min(high - at, len(batch))
-                    at += len(batch)
-                    if start < stop:
-                        yield self._piece(batch.slice(start, stop - start))
-                    if at >= high:
-                        break
+        except (OSError, ValueError, KeyError) as error:
+            if isinstance(error, RowsChangedError):
+                raise
+            raise RowsGoneError(
+                f"{group.path} could be read when the folder was opened, and cannot any more "
+                f"({error}): put it back as it was, or open the folder anew"
+            ) from error
 
     def place(self, row: int) -> str:
         """Say file, row group and row."""

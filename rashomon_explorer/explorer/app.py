@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.basket import Shop
@@ -19,7 +20,7 @@ from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.gallery import Gallery
 from rashomon_explorer.explorer.guard import LEDGER_READ, guarded, log_failures_to, report
-from rashomon_explorer.explorer.opened import is_outside, opened
+from rashomon_explorer.explorer.opened import as_data, is_outside, opened
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
@@ -33,6 +34,7 @@ from rashomon_explorer.explorer.widgets import KernelWatch
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.schema import TableSchema
 
 _LEDGER_SECONDS = 2.0
 
@@ -46,7 +48,8 @@ class Explorer:
     Parameters
     ----------
     shown : object, optional
-        A data set; a fitted Rashomon estimator or a set of models, whose models are shown at once;
+        A data set, or rows in blocks, which are never held; a fitted Rashomon estimator or a set of
+        models, whose models are shown at once;
         a fitted scikit-learn linear model, a pipeline that ends in one, or a list of fitted models,
         with their rows in ``data``: what follows from them is shown and nothing is bought.
     data : sklearn.utils.Bunch or (X, y), optional
@@ -55,6 +58,11 @@ class Explorer:
     home : path, optional
         Folder of the ledgers; by default where ``rashomon-explorer`` was started, or the current
         folder.
+    schema : TableSchema, str or path, optional
+        Declaration of rows in blocks; without one it is proposed from a fixed random sample of
+        them, and nothing has a guarantee before it is confirmed.
+    name : str, optional
+        Of rows in blocks and of their ledger; by default that of their folder.
 
     Attributes
     ----------
@@ -83,7 +91,18 @@ class Explorer:
         shown: Any = None,
         data: Any = None,
         home: str | Path | None = None,
+        *,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        name: str | None = None,
     ) -> None:
+        said = {"schema": schema, "name": name}
+        declared = {key: value for key, value in said.items() if value is not None}
+        if declared and not any(isinstance(given, RowBlocks) for given in (shown, data)):
+            raise TypeError(
+                f"{' and '.join(declared)} is said of rows in blocks, row_blocks(...); other data "
+                "have theirs with them, as load_csv(path, schema=...) makes them"
+            )
+        shown, data = as_data(shown, declared), as_data(data, declared, shown)
         first = data if shown is None else shown
         bring = None if first is None else opened(first, data)
         self.state = ExplorerState()
@@ -251,8 +270,16 @@ class Explorer:
 
     @property
     def rows(self) -> pd.DataFrame | None:
-        """The data set's features scaled to the unit ball by their public bounds, or None."""
+        """The data set's features scaled to the unit ball by their public bounds, or None.
+
+        Of rows in blocks those of a fixed random sample; `blocks` are all of them.
+        """
         return self.session.rows
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows as the models on screen see them, where they come in blocks; else None."""
+        return self.session.blocks
 
     @property
     def targets(self) -> Any:

@@ -5,8 +5,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
@@ -15,14 +19,17 @@ from rashomon_explorer.explorer.countable import check_countable
 from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
 from rashomon_explorer.explorer.family import of_trees, tree_estimator
+from rashomon_explorer.explorer.group_columns import grouping_of
 from rashomon_explorer.explorer.guard import LEDGER_READ, guarded
 from rashomon_explorer.explorer.known_tables import charged_elsewhere, was_noted
+from rashomon_explorer.explorer.newest import Newest
 from rashomon_explorer.explorer.opening import opening
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.sentences import same_rows
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.explorer.tree_answers import TreeAnswers
+from rashomon_explorer.explorer.whole import shape_of, whole_of
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
@@ -65,6 +72,8 @@ class ChosenData:
         self.exact = ExactAnswers(self)
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
+        self._behind: Any = None  # what encodes rows in blocks, if it is not the page's own
+        self._looking = Newest()
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
@@ -88,12 +97,60 @@ class ChosenData:
     @property
     def targets(self) -> Any:
         """Targets of the data set as the models on screen name them: codes, or labels."""
-        data, models = self.state.data, self.state.rashomon_set
+        data = self.state.data
         if data is None:
             return None
+        return data.y if self._of_codes else data.frame[data.schema.target.name]
+
+    @property
+    def _of_codes(self) -> bool:
+        """Whether the models on screen name classes by their codes."""
+        data, models = self.state.data, self.state.rashomon_set
         named = () if models is None else getattr(models, "classes", ())
-        codes = set(range(len(data.classes or ())))
-        return data.y if set(named) <= codes else data.frame[data.schema.target.name]
+        return set(named) <= set(range(len(data.classes or ())))
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows as the models on screen see them, and targets; None of a table that is held.
+
+        The first who asks waits for a look at every row.
+        """
+        whole = whole_of(self.state.data)
+        if whole is None:
+            return None
+        return whole.encoded(self._behind, labels=not self._of_codes)
+
+    @property
+    def all_targets(self) -> NDArray[Any]:
+        """Targets of all rows in blocks, as the models on screen name them; read once."""
+        data = self.state.data
+        codes = data.whole.targets
+        return codes if self._of_codes else np.asarray(data.classes)[codes]
+
+    def all_groups(self, column: str) -> "pd.Series[Any]":
+        """In which group of a column each of all rows in blocks is; read once."""
+        return cast(
+            "pd.Series[Any]",
+            self.state.data.whole.groups(column, grouping_of(self.state.data, column)),
+        )
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows of the table are not held."""
+        return whole_of(self.state.data) is not None
+
+    @property
+    def sample_words(self) -> str:
+        """Say that single people are a sample of a table in blocks; empty where they are not."""
+        whole = whole_of(self.state.data)
+        return "" if whole is None else whole.words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of all rows, held or not, and of columns as the models see them."""
+        whole = whole_of(self.state.data)
+        n, columns = self.rows.shape
+        return (int(n) if whole is None else whole.n), int(columns)
 
     @shown_together
     def choose(self, data: Bunch) -> None:
@@ -108,14 +165,16 @@ class ChosenData:
         state = self.state
         encoder, rows = encoded(data)
         own = ledger_path(self.home, data.name)
-        others = charged_elsewhere(own, lambda: data.X, lambda: rows, lambda: scaled(data))
+        in_blocks = whole_of(data) is not None
+        tables = (lambda: data.X, lambda: rows, lambda: scaled(data))
+        others = () if in_blocks else charged_elsewhere(own, *tables)
         try:
             account = self._account_for(own, others)
         except LedgerError:
             self.forget()
             raise
         self.rows = self._encoded = rows
-        self._encoder = encoder
+        self._encoder, self._behind = encoder, None
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         self._clear()
@@ -130,10 +189,23 @@ class ChosenData:
             state.same_rows = same_rows(others, account.path.name)
             self._open(anew=changed_task)
         self.replan()
+        n, columns = shape_of(data)
         self.say(
-            f"{data.name}: {plural(len(data.X), 'row')}, {plural(data.X.shape[1], 'feature')}. "
-            "Encoded by its public schema; no draw has read it, and moving a slider costs nothing."
+            f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public "
+            "schema; no draw has read it, and moving a slider costs nothing."
         )
+        if in_blocks and not data.bounds_learnt:
+            self._recognise(data, account.path)
+
+    def _recognise(self, data: Bunch, own: Path) -> None:
+        """Say, once all rows were read, to which other ledgers they were charged."""
+        whole = data.whole
+
+        def show(others: tuple[str, ...]) -> None:
+            if self.state.data is data:
+                self.state.same_rows = same_rows(others, own.name)
+
+        self._looking.do(lambda: charged_elsewhere(own, whole.hashes), show, passes=True)
 
     @shown_together
     def redeclare(self, schema: TableSchema) -> None:
@@ -147,7 +219,7 @@ class ChosenData:
         """Put the data set away: what is drawn next must not be drawn from it by mistake."""
         self._check_free()
         self._clear()
-        self.rows = self._encoder = None
+        self.rows = self._encoder = self._behind = None
         with self.state.hold_trait_notifications():
             self.state.data = self.state.plan = self.state.constants = None
             self.state.account = self.state.alert = None
@@ -166,7 +238,7 @@ class ChosenData:
         def planned(said: Mapping[str, Any]) -> Plan:
             estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
             with said_elsewhere():
-                return cast(Plan, estimator.plan(*state.data.X.shape))
+                return cast(Plan, estimator.plan(*shape_of(state.data)))
 
         self._opened = opening(state.data.task, planned)
         for name, value in self._opened.items():
@@ -223,8 +295,8 @@ class ChosenData:
             with said_elsewhere():  # by the panels, while a slider moves
                 if of_trees(state):
                     check_countable(state)
-                plan = estimator.plan(*state.data.X.shape)
-            constants = constants_of(estimator, *state.data.X.shape)
+                plan = estimator.plan(*shape_of(state.data))
+            constants = constants_of(estimator, *shape_of(state.data))
         except (SamplerError, ValueError) as error:
             plan, constants, why = None, None, str(error)
         else:

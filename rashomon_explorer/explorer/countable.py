@@ -3,6 +3,7 @@
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import questions_of, tree_class
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.tree_class import allowed_memory
@@ -16,7 +17,7 @@ def check_countable(state: ExplorerState) -> TreeClass:
     DataError
         If counting them might take more memory than there is, saying what would fit.
     """
-    trees, n = tree_class(state), len(state.data.X)
+    trees, n = tree_class(state), shape_of(state.data)[0]
     needed, (room, _) = trees.memory(n), allowed_memory(None)
     if needed <= room:
         return trees
@@ -36,7 +37,7 @@ def class_in_words(state: ExplorerState) -> str:
         trees = check_countable(state)
     except DataError as error:
         return f"{asked}. These trees cannot be counted here: {error}."
-    memory = in_memory(trees.memory(len(state.data.X)))
+    memory = in_memory(trees.memory(shape_of(state.data)[0]))
     return f"{asked}, {_many(trees)}. They can be counted here, in at most {memory}."
 
 

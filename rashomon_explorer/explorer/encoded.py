@@ -1,12 +1,15 @@
 """The table on screen as its models see it."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.source import numbers
 from rashomon_explorer.estimators import PublicBoundsScaler
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -65,6 +68,58 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
             rows = step.transform(rows)
         return rows
     return estimator[:-1].transform(data.X)
+
+
+def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
+    """Return what encodes rows in blocks as a fitted estimator's models take them.
+
+    Raises
+    ------
+    DataError
+        If its rows went through other steps first, which nobody has put behind the blocks.
+    """
+    if isinstance(estimator, Pipeline):
+        raise DataError(
+            "rows in blocks are shown with an estimator that takes them as they come: fit "
+            "RashomonClassifier(schema=...) to them, not a pipeline"
+        )
+    if hasattr(estimator, "encoder_"):
+        return estimator.encoder_
+    models = estimator.rashomon_set_
+    held = getattr(models, "models", None)
+    names = models.feature_names[:-1] if held is None else held.feature_names
+    known = set(map(str, data.frame.columns))
+    if lacking := [name for name in names if name not in known]:
+        raise DataError(
+            f"the models take {quoted(lacking)}, and the rows have {quoted(known)}: give the rows "
+            "that the estimator was fitted to"
+        )
+    return AsTheyAre(tuple(names))
+
+
+@dataclass(frozen=True)
+class AsTheyAre:
+    """Some columns as they came, of numbers: what models without a schema were fitted to.
+
+    Parameters
+    ----------
+    columns : tuple of str
+
+    Examples
+    --------
+    >>> AsTheyAre(("age",)).transform(pd.DataFrame({"age": [30], "id": ["x"]})).tolist()
+    [[30.0]]
+    """
+
+    columns: tuple[str, ...]
+
+    def transform(self, X: pd.DataFrame) -> FloatArray:
+        """Give the columns as an array (n, d)."""
+        return numbers(X[list(self.columns)])
+
+    def get_feature_names_out(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.columns
 
 
 def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:

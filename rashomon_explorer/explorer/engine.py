@@ -7,6 +7,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.workers import Threads
+from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.rashomon_set import RashomonSet
 
@@ -22,14 +25,23 @@ class DrawJob:
         Why the fit failed.
     beats : int
         Signs of life of the sampler, draws and refused proposals alike.
+    rows_read : int
+        Of rows in blocks: how many were read so far, again in every pass.
+    looking : bool
+        Whether rows in blocks are looked through, before anything is charged.
     """
 
-    def __init__(self, estimator: BaseEstimator, X: Any, y: Any) -> None:
+    def __init__(
+        self, estimator: BaseEstimator, X: Any | Callable[[], RowBlocks], y: Any = None
+    ) -> None:
         self.estimator = estimator
         self.latest: RashomonSet | None = None
         self.error: Exception | None = None
         self.beats = 0
+        self.rows_read = 0
+        self.looking = callable(X)
         self._rows = (X, y)
+        self._counting = threading.Lock()
         self._stop = threading.Event()
         self._started = time.monotonic()
         self._ended: float | None = None
@@ -63,7 +75,7 @@ class DrawJob:
             self.estimator.set_callbacks(watcher)
             try:
                 with said_elsewhere():  # by the page, before the button was pressed
-                    self.estimator.fit(*self._rows)
+                    self.estimator.fit(*self._given())
             finally:
                 self.estimator.set_callbacks()
             self.latest = self.estimator.rashomon_set_
@@ -71,6 +83,30 @@ class DrawJob:
             self.error = error
         finally:
             self._ended = time.monotonic()
+
+    def _given(self) -> tuple[Any, Any]:
+        """Rows and targets; rows in blocks once they were looked through, and then counted."""
+        rows, targets = self._rows
+        if not callable(rows):
+            return rows, targets
+        try:
+            blocks = rows()
+        except DataError as error:
+            raise DataError(f"{error}. Nothing was charged.") from error
+        if self.stopped:
+            raise SamplerError("stopped before anything was charged")
+        self.looking = False
+        # Other processes have no way to tell.
+        here = isinstance(blocks.workers, Threads)
+        return (blocks.then(self._read) if here else blocks), None
+
+    def _read(self, rows: Any, targets: Any) -> tuple[Any, Any]:
+        """Count rows, and end a pass when asked to stop before there is a draw to keep."""
+        if self.stopped and self.latest is None:
+            raise SamplerError("stopped before the first draw: there is no model to keep")
+        with self._counting:
+            self.rows_read += len(rows)
+        return rows, targets
 
     def stop(self) -> None:
         """Ask the sampler to end after the draw or proposal it is at."""

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.group_columns import group_labels
 from rashomon_explorer.explorer.picked import Picked, taken
@@ -35,6 +36,14 @@ class _Screen(Protocol):
 
     state: ExplorerState
     rows: Any
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows, where those are but a sample of rows in blocks."""
+
+    @property
+    def sample_words(self) -> str:
+        """What that sample is; empty where there is none."""
 
     @property
     def targets(self) -> Any:
@@ -111,7 +120,11 @@ class ExactAnswers:
         return self._find(key, find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
-        """Certified range of the set's reliance on some features."""
+        """Certified range of the set's reliance on some features.
+
+        Of rows in blocks that of the set on a fixed random sample of them: the models within ψ of
+        the sample's own least loss, switched between its people.
+        """
 
         def find() -> pd.DataFrame:
             models = self.state.rashomon_set
@@ -119,7 +132,7 @@ class ExactAnswers:
             known = models.feature_groups or {}
             asked = {name: list(known.get(name, [name])) for name in features}
             return model_class_reliance(
-                self.problem, psi=self.psi, features=asked, feature_names=columns
+                self._held_problem, psi=self.psi, features=asked, feature_names=columns
             )
 
         return self._find(("reliance", self.psi, features), find)
@@ -143,7 +156,22 @@ class ExactAnswers:
         return self._find(("flip", place), lambda: flip_psi(self.problem, row))
 
     def _make_problem(self) -> Any:
+        blocks = self._screen.blocks
+        if blocks is not None:
+            return set_problem(self.state.rashomon_set, blocks)
         return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
+
+    @property
+    def _held_problem(self) -> Any:
+        """The problem of the rows that are held: all, or the sample of rows in blocks."""
+        if not self._screen.sample_words:
+            return self.problem
+
+        def find() -> Any:
+            models, screen = self.state.rashomon_set, self._screen
+            return set_problem(models, screen.rows, screen.targets, resampled=True)
+
+        return self._find("held problem", find)
 
     def _whose(self) -> tuple[Any, ...]:
         """Say what the answers are of: the same for all draws, and every ψ, of one problem."""

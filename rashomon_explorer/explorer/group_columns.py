@@ -1,15 +1,10 @@
 """Columns by which people can be told apart, and what stands in them, in words."""
 
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from rashomon_explorer.plots.text import number
-
-MOST_LEVELS = 12
-"""More groups than this are put together: numbers in quarters, the rarest levels in one group."""
+from rashomon_explorer.explorer.grouping import MOST_LEVELS, Grouping
 
 
 def group_columns(data: Any) -> tuple[str, ...]:
@@ -43,13 +38,12 @@ def _names_people(data: Any, name: str, levels: int) -> bool:
 def group_labels(data: Any, column: str) -> pd.Series:
     """Say in which group of a column each person is, as text; ordered as the groups are."""
     values = _column(data, column)
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
-        return _quarters(values)
-    words = values.astype(object).where(values.notna(), "no value").map(_word)
-    common = words.value_counts().index[: MOST_LEVELS - 1]
-    if words.nunique() > MOST_LEVELS:
-        words = words.where(words.isin(common), f"{words.nunique() - len(common)} others")
-    return words.rename(column)
+    return Grouping.of(values)(values).rename(column)
+
+
+def grouping_of(data: Any, column: str) -> Grouping:
+    """Rule by which a column's groups are told apart."""
+    return Grouping.of(_column(data, column))
 
 
 def _column(data: Any, name: str) -> pd.Series:
@@ -58,19 +52,3 @@ def _column(data: Any, name: str) -> pd.Series:
             if str(own) == name:
                 return table.iloc[:, place]
     raise KeyError(f"the table has no column {name!r}")
-
-
-def _word(value: Any) -> str:
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
-
-
-def _quarters(values: pd.Series) -> pd.Series:
-    """Four groups of about as many people each."""
-    edges = np.unique(np.nanquantile(values.astype(float), [0.25, 0.5, 0.75]))
-    places = np.searchsorted(edges, values.astype(float), side="left")
-    ends = [number(float(edge)) for edge in edges]
-    middle = [f"{low} to {high}" for low, high in pairwise(ends)]
-    names = [f"up to {ends[0]}", *middle, f"over {ends[-1]}"]
-    words = pd.Series([names[place] for place in places], index=values.index, name=values.name)
-    return words.where(values.notna(), "no value")

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.aside import aside
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.whole import whole_of
 
 
 class Later:
@@ -69,7 +71,7 @@ class Later:
     async def _run(self) -> None:
         while self._stale:
             self._stale = False
-            self.show(await asyncio.to_thread(self._attempt))
+            self.show(await aside(self._attempt, passes=whole_of(self.state.data) is not None))
 
     def _attempt(self) -> Any:
         try:

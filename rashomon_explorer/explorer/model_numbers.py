@@ -1,11 +1,13 @@
 """Numbers of every single model: what the table of models shows, and rules that pick a few."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.picked import some, taken
 
@@ -47,6 +49,32 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
         said = labels if names is None else names[labels]
         found[start : start + len(said)] = (said == known).mean(axis=1)
     return found, len(kept)
+
+
+def accuracies_in_blocks(models: Any, rows: RowBlocks) -> tuple[FloatArray, int]:
+    """Share of all rows that each model labels right, and how many there are (curator).
+
+    Parameters
+    ----------
+    models : RashomonSet
+    rows : RowBlocks
+        As its models see them, with targets by the names that the set has for classes.
+    """
+    (right,) = rows.reduce(_Right(models))
+    return right / rows.n, rows.n
+
+
+@dataclass(frozen=True, eq=False)
+class _Right:
+    """How many rows of a block each model labels right."""
+
+    models: Any
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[np.int_]]:
+        names = np.asarray(self.models.classes) if self.models.classes else None
+        labels = self.models.labels(rows)
+        said = labels if names is None else names[labels]
+        return ((said == np.asarray(targets)).sum(axis=1),)
 
 
 def leaves(models: Any) -> NDArray[np.int_]:

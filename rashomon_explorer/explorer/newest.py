@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from rashomon_explorer.explorer.aside import aside
 from rashomon_explorer.explorer.guard import LOGGER
 
 
@@ -22,25 +23,30 @@ class Newest:
         self._newest = 0
         self._task: asyncio.Task[None] | None = None
 
-    def do(self, work: Callable[[], Any], show: Callable[[Any], object]) -> None:
-        """Call ``show`` with what ``work`` returns, unless something else was asked meanwhile."""
+    def do(
+        self, work: Callable[[], Any], show: Callable[[Any], object], *, passes: bool = False
+    ) -> None:
+        """Call ``show`` with what ``work`` returns, unless something else was asked meanwhile.
+
+        ``passes`` says that it may read all rows in blocks.
+        """
         self._newest += 1
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             show(work())
             return
-        self._task = loop.create_task(self._run(self._newest, work, show))
+        self._task = loop.create_task(self._run(self._newest, work, show, passes))
 
     def forget(self) -> None:
         """Show nothing of what is under way."""
         self._newest += 1
 
     async def _run(
-        self, number: int, work: Callable[[], Any], show: Callable[[Any], object]
+        self, number: int, work: Callable[[], Any], show: Callable[[Any], object], passes: bool
     ) -> None:
         try:
-            found = await asyncio.to_thread(work)
+            found = await aside(work, passes=passes)
         except Exception as error:
             LOGGER.error("what was to be shown later failed", exc_info=error)
             return

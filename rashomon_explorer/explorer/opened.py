@@ -1,6 +1,6 @@
 """What `Explorer(x)` shows, whatever x is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -9,6 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.dask_rows import is_dask
 from rashomon_explorer.estimators import (
     RashomonClassifier,
     RashomonRegressor,
@@ -16,6 +18,7 @@ from rashomon_explorer.estimators import (
 )
 from rashomon_explorer.explorer.outside import OutsideModel
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.table.in_blocks import data_in_blocks
 from rashomon_explorer.rashomon_set import (
     PredictorSet,
     RashomonSet,
@@ -23,11 +26,13 @@ from rashomon_explorer.rashomon_set import (
     ReleasedTrees,
     from_estimators,
 )
+from rashomon_explorer.schema import TableSchema
 
 _OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
-    "a data set (Bunch), a fitted RashomonClassifier, RashomonRegressor or "
+    "a data set (Bunch), rows in blocks (row_blocks(...)), a fitted RashomonClassifier, "
+    "RashomonRegressor or "
     "RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or "
     "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
 )
@@ -55,9 +60,9 @@ def opened(shown: Any, data: Any = None) -> Show:
     --------
     >>> opened(3)
     Traceback (most recent call last):
-    TypeError: Explorer shows a data set (Bunch), a fitted RashomonClassifier, \
-RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted \
-LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of \
+    TypeError: Explorer shows a data set (Bunch), rows in blocks (row_blocks(...)), a fitted \
+RashomonClassifier, RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, \
+a fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of \
 fitted models, got int
     """
     last = shown[-1] if isinstance(shown, Pipeline) else shown
@@ -71,6 +76,39 @@ fitted models, got int
         )
     more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
+
+
+def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
+    """Make rows in blocks the page's data set; everything else is returned as it is.
+
+    Parameters
+    ----------
+    given : object
+        What `Explorer` was given.
+    declared : dict
+        ``schema`` and ``name``, where they were said.
+    estimator : object, optional
+        Whose rows these are: its schema is taken where none was said.
+
+    Raises
+    ------
+    TypeError
+        If a Dask collection comes without the name of its target.
+    """
+    if is_dask(given):
+        raise TypeError(
+            f"a Dask {type(given).__name__} must say what is to be predicted: "
+            "Explorer(row_blocks(frame, target=...))"
+        )
+    if not isinstance(given, RowBlocks):
+        return given
+    known = getattr(estimator, "schema", None)
+    schema = declared.get("schema", known if _has_target(known) else None)
+    return data_in_blocks(given, schema, declared.get("name"))
+
+
+def _has_target(schema: Any) -> bool:
+    return schema is not None and TableSchema.of(schema).target is not None
 
 
 def is_outside(shown: Any) -> bool:

@@ -21,6 +21,9 @@ FEW = 400
 """People whom figures show one by one, and of whom exact answers are found, at most."""
 
 _MOST_ANSWERS = 2_000_000
+_FEW_OF_BLOCKS, _ROWS_ASKED = 20, 400_000_000
+"""Of rows in blocks every exact answer reads all of them: so many people at least, and at most so
+many rows in a pass for all."""
 
 
 class _Screen(Protocol):
@@ -28,6 +31,14 @@ class _Screen(Protocol):
 
     state: ExplorerState
     rows: Any
+
+    @property
+    def sample_words(self) -> str:
+        """Of which people the rows are a sample, if they are one."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of all rows, whether held or not, and of their columns."""
 
     @property
     def encoder(self) -> Any:
@@ -72,7 +83,10 @@ class Picked:
     @property
     def few(self) -> NDArray[np.intp]:
         """So many of them, by their place, as can be shown and asked about one by one."""
-        return some(self.people, FEW)
+        if not self._screen.sample_words:
+            return some(self.people, FEW)
+        most = min(FEW, _ROWS_ASKED // self._screen.shape[0])
+        return some(self.people, max(_FEW_OF_BLOCKS, most))
 
     @property
     def everyone(self) -> "Picked":
@@ -158,6 +172,8 @@ class Picked:
     def words(self) -> str:
         """What is left out, counted; empty where nothing is."""
         rows, models, parts = self._screen.rows, self.state.rashomon_set, []
+        if rows is not None and self._screen.sample_words:
+            parts.append(self._screen.sample_words)
         if self.state.selection and models is not None:
             parts.append(f"the {len(self.state.selection):,} picked of {models.n_draws:,} models")
         if rows is not None:
@@ -167,6 +183,11 @@ class Picked:
             if read < wanted:
                 parts.append(f"{read:,} of {wanted:,} people read, at random")
         return " · ".join(parts)
+
+    @property
+    def sample_words(self) -> str:
+        """Say that the people are a sample of rows in blocks; empty where they are not."""
+        return self._screen.sample_words
 
     @property
     def names(self) -> tuple[str, str, str]:

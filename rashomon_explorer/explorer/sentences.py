@@ -27,6 +27,16 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
     asked = state.asked_draws
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
+    if job.looking:
+        return (
+            f"Looking through all rows, {job.seconds:.0f} s: one that cannot be used is named "
+            "before anything is charged."
+        )
+    if job.rows_read:
+        return (
+            f"Looking for the first of {plural(asked, 'model')}, {job.seconds:.0f} s: "
+            f"{job.rows_read:,} rows read, again in every pass."
+        )
     return (
         f"Looking for the first of {plural(asked, 'model')}, {job.seconds:.0f} s. "
         "The sampler proposes and discards until a proposal is exact."

@@ -2,17 +2,25 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
 from rashomon_explorer.explorer.chosen import constants_of
-from rashomon_explorer.explorer.encoded import refuse_other_columns, rows_as_fitted
+from rashomon_explorer.explorer.encoded import (
+    encoder_as_fitted,
+    refuse_other_columns,
+    rows_as_fitted,
+)
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.family import of_trees, tree_rows
 from rashomon_explorer.explorer.favourites import Favourites
@@ -24,6 +32,7 @@ from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_
 from rashomon_explorer.explorer.shown_again import SetsShownAgain
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.explorer.whole import WholeTable, shape_of, whole_of
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural
@@ -69,9 +78,10 @@ class Session(SetsShownAgain):
         """Show the set of an estimator that was fitted elsewhere."""
         last = fitted_estimator(estimator)
         if data is not None:
-            rows = rows_as_fitted(estimator, data)
+            behind = None if whole_of(data) is None else encoder_as_fitted(estimator, data)
+            rows = rows_as_fitted(estimator, data) if behind is None else _encoded(behind, data)
             self.choose(data)
-            self.rows = rows
+            self.rows, self._behind = rows, behind
         known = last.get_params(deep=False)
         state = self.state
         self.estimator = estimator
@@ -89,7 +99,7 @@ class Session(SetsShownAgain):
         if known["ledger"] is not None:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
-            if data is not None:
+            if data is not None and whole_of(data) is None:
                 others = charged_elsewhere(self._ledger_path, lambda: data.X, lambda: self._encoded)
                 state.same_rows = same_rows(others, self._ledger_path.name)
         try:
@@ -154,16 +164,14 @@ class Session(SetsShownAgain):
         self._foreteller.refuse()
         estimator = self.make_estimator(ledger=self._open_ledger())
         with said_elsewhere():
-            plan = estimator.plan(*state.data.X.shape)
-            self._drawn = constants_of(estimator, *state.data.X.shape)
+            plan = estimator.plan(*shape_of(state.data))
+            self._drawn = constants_of(estimator, *shape_of(state.data))
         account = self.refresh_account()
         if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
-            note_table(account.path, state.data.X)
-        self.rows, given = self._encoded, self._encoded
-        if of_trees(state):  # they are asked about the table's own columns
-            self.rows, given = tree_rows(state.data), state.data.frame
-        self.job = DrawJob(estimator, given, state.data.y)
+            # Rows in blocks are noted by the draw, which reads them.
+            note_table(account.path, None if whole_of(state.data) else state.data.X)
+        self.job = self._job(estimator)
         with state.hold_trait_notifications():
             state.alert = None
             state.n_drawn = 0
@@ -174,6 +182,15 @@ class Session(SetsShownAgain):
             state.phase = "reserved"
         self.say(f"Drawing {plural(state.asked_draws, 'model')}…")
         return self.job
+
+    def _job(self, estimator: Any) -> DrawJob:
+        data, trees = self.state.data, of_trees(self.state)
+        # Trees are asked about the table's own columns.
+        self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
+        whole = whole_of(data)
+        if whole is None:
+            return DrawJob(estimator, data.frame if trees else self._encoded, data.y)
+        return DrawJob(estimator, partial(_looked_through, whole, trees))
 
     def foretell(self) -> bool:
         """Start the trial on simulated rows that `prepare` asks about, in a worker thread.
@@ -250,7 +267,8 @@ class Session(SetsShownAgain):
         self._look_at_ledger()
         if job.stopped and isinstance(job.error, SamplerError):
             state.phase = "stopped"
-            self.say("Stopped before the first model; the whole price stays spent.")
+            charged = "the first model; the whole price stays spent"
+            self.say(f"Stopped before {'anything was charged' if job.looking else charged}.")
             return
         if job.error is not None:
             state.phase = "failed"
@@ -266,6 +284,20 @@ class Session(SetsShownAgain):
         asked, got = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if got < asked else "done"
         self.say(receipt(state, got, asked))
+
+
+def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
+    """Rows of the sample as an encoder makes them."""
+    names = list(map(str, encoder.get_feature_names_out()))
+    known = set(getattr(encoder, "schema_", None) or getattr(encoder, "schema", None) or names)
+    frame = data.frame[[name for name in data.frame if str(name) in known]]
+    return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names)
+
+
+def _looked_through(whole: WholeTable, trees: bool) -> RowBlocks:
+    """Look at every row before anything is charged: one that cannot be used is named."""
+    rows = whole.encoded()
+    return whole.labelled if trees else rows
 
 
 def _constants_of(fitted: Any) -> Constants | None:

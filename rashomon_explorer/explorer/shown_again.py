@@ -14,6 +14,7 @@ from rashomon_explorer.explorer.guard import LOGGER, report
 from rashomon_explorer.explorer.kept import KeptSets
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.together import shown_together
+from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.rashomon_set import RashomonSet
 
 
@@ -64,7 +65,7 @@ class SetsShownAgain(ChosenData):
                 "as it was declared then"
             )
         self._drawn = self._constants_with(kept.settings) if linear else None
-        self.rows, self.estimator = rows, None
+        self.rows, self.estimator, self._behind = rows, None, None
         with state.hold_trait_notifications():
             state.selection = ()
             state.rashomon_set = models
@@ -77,7 +78,7 @@ class SetsShownAgain(ChosenData):
     def _constants_with(self, settings: dict[str, Any]) -> Constants | None:
         known = linear_estimator(self.state)
         own = {k: v for k, v in settings.items() if k in known.get_params()}
-        return constants_of(known.set_params(**own), *self.state.data.X.shape)
+        return constants_of(known.set_params(**own), *shape_of(self.state.data))
 
     @shown_together
     def delete_kept(self, number: int) -> None:

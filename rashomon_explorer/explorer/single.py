@@ -13,6 +13,7 @@ from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer.seller import Seller
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS
+from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -102,11 +103,10 @@ class SingleModel(Seller[OneModel]):
         if state.goal != "one" or state.data is None:
             state.one_plan = None
             return
-        rows = self.session.rows
         path = None if state.account is None else state.account.path
         try:
             with said_elsewhere():
-                state.one_plan = self.make_estimator(ledger=path).plan(*rows.shape)
+                state.one_plan = self.make_estimator(ledger=path).plan(*self.session.shape)
         except (SamplerError, ValueError) as error:
             state.one_plan = str(error)
 
@@ -116,8 +116,11 @@ class SingleModel(Seller[OneModel]):
 
     def _maker(self, ledger: Path | None, adds: float) -> Callable[[], OneModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
-        rows, targets = self.session.rows, data.y
-        return lambda: _made(estimator.fit(rows, targets), data, list(map(str, rows.columns)), adds)
+        rows, targets, whole = self.session.rows, data.y, whole_of(data)
+        columns = list(map(str, rows.columns))
+        if whole is not None:  # looked through first: a row that cannot be used costs nothing
+            return lambda: _made(estimator.fit(whole.encoded()), data, columns, adds)
+        return lambda: _made(estimator.fit(rows, targets), data, columns, adds)
 
     def _receipt(self, made: OneModel) -> str:
         return f"Made one model by {made.method} for {price(made.adds)}"

@@ -1,20 +1,32 @@
 """Exact answers about all sparse trees on the page's table.  Curator: from private rows."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.steps import Transformed
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.family import names_in_words, of_trees, questions_of, tree_rows
-from rashomon_explorer.explorer.group_columns import group_labels
+from rashomon_explorer.explorer.encoded import features_of
+from rashomon_explorer.explorer.family import (
+    names_in_words,
+    of_trees,
+    questions_of,
+    tree_estimator,
+    tree_rows,
+)
+from rashomon_explorer.explorer.group_columns import group_labels, grouping_of
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.trees import (
     CountedTrees,
     ParityFront,
@@ -36,6 +48,27 @@ _OTHER_CLASS = (
 )
 _NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
+
+
+@dataclass(frozen=True, eq=False)
+class Says:
+    """Counts, in each group of some rows, of how many each tree says a label.
+
+    Parameters
+    ----------
+    models : PredictorSet
+    label, groups : int
+    """
+
+    models: Any
+    label: int
+    groups: int
+
+    def __call__(self, rows: Any, codes: Any) -> tuple[NDArray[np.int_]]:
+        """Return counts (groups, trees)."""
+        codes = codes["group"] if codes.dtype.names else codes
+        says = self.models.labels(rows) == self.label
+        return (np.array([says[:, codes == one].sum(axis=1) for one in range(self.groups)]),)
 
 
 class TreeAnswers:
@@ -84,6 +117,8 @@ class TreeAnswers:
 
         def find() -> pd.DataFrame:
             losses = least_losses(self.counted) - self.counted.least
+            if (whole := whole_of(self.state.data)) is not None:
+                losses = losses[whole.came.places]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
@@ -124,9 +159,7 @@ class TreeAnswers:
         """
         if not self._are_of_this_class(models):
             return pd.DataFrame({"beyond": [], "gap": []})
-        groups = group_labels(self.state.data, column).to_numpy()
-        says = models.labels(tree_rows(self.state.data)) == self._label(label)
-        rates = np.array([says[:, groups == group].mean(axis=1) for group in np.unique(groups)])
+        rates = self._rates(models, self._groups(column), self._label(label))
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
@@ -158,7 +191,7 @@ class TreeAnswers:
 
     def _front(self, column: str, label: int | None) -> ParityFront:
         psi, of = float(self.state.psi), self._label(label)
-        groups = group_labels(self.state.data, column).to_numpy()
+        groups = self._groups(column)
         return self._find(
             ("parity", column, of, psi),
             lambda: parity_front(
@@ -166,13 +199,38 @@ class TreeAnswers:
             ),
         )
 
+    def _groups(self, column: str) -> NDArray[Any]:
+        """Group of each row that is counted, held or not."""
+        data = self.state.data
+        whole = whole_of(data)
+        if whole is None:
+            return group_labels(data, column).to_numpy()
+        return whole.groups(column, grouping_of(data, column)).cat.codes.to_numpy()
+
+    def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
+        """How often each tree says a label of each group (groups, trees), of all rows."""
+        data = self.state.data
+        whole = whole_of(data)
+        names, codes = np.unique(groups, return_inverse=True)
+        says = Says(models, label, len(names))
+        if whole is None:
+            (found,) = says(tree_rows(data), codes)
+        else:
+            encoder = UnitEncoder(features_of(data.schema))
+            steps = Transformed(encoder, tuple(whole.came.rows.source.names or ()))
+            rows = whole.came.rows.then(steps).beside(group=codes.astype(np.int16))
+            (found,) = rows.reduce(says)
+        return np.asarray(found / np.bincount(codes)[:, None])
+
     def _label(self, label: int | None) -> int:
         return len(self.state.data.classes) - 1 if label is None else label
 
     def flipping(self, person: int) -> PredictorSet:
         """Return the best tree, and the best that says another label of a person."""
         code = int(self.flips()["code"].iloc[person])
-        return self._beside(best_saying(self.counted, person, code))
+        whole = whole_of(self.state.data)
+        place = person if whole is None else int(whole.came.places[person])
+        return self._beside(best_saying(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:
         """Return the best tree, and the best that asks a question."""
@@ -184,6 +242,10 @@ class TreeAnswers:
 
     def _count(self) -> CountedTrees:
         state = self.state
+        whole = whole_of(state.data)
+        if whole is not None:  # counted as all rows, equal answers merged
+            whole.encoded()  # one that cannot be used is named
+            return tree_estimator(state, None).counted(whole.labelled)
         return CountedTrees(
             questions_of(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
             np.asarray(state.data.y).astype(int),

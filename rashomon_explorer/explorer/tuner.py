@@ -10,10 +10,16 @@ from rashomon_explorer.estimators import DPBilevelSearch
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer.seller import Seller
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import at_most, price
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.tuning import TuningPlan
+
+_HELD = (
+    "Penalties are chosen on rows that are held, and these come in blocks: draw one from a sample "
+    "that you name as one, rows.sample(50_000).held(), with DPBilevelSearch."
+)
 
 BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
 """Public ranges that are offered; scikit-learn's alpha is n times such a penalty."""
@@ -120,6 +126,8 @@ class Tuner(Seller[Tuned]):
         data, account = self.state.data, self.state.account
         if data is None or account is None or self.session.rows is None:
             return TuningOffer(None, None, "Choose a data set first.")
+        if whole_of(data) is not None:
+            return TuningOffer(None, None, _HELD)
         if data.classes is not None and len(data.classes) > 2:
             return TuningOffer(None, None, "Penalties are chosen for two classes or a number.")
         try:

@@ -22,6 +22,11 @@ from rashomon_explorer.schema import Categorical, Ordered, YesNo
 
 _NO_MODELS = "there are no models to release yet: press Draw"
 _NO_ROWS = "the rows are not here, and aggregates are made of them: choose the data set under Data"
+_IN_BLOCKS = (
+    "aggregates are made of rows that are held, and these come in blocks, of which only the models "
+    "may leave: save the bundle, or buy aggregates of a sample that you name as one, "
+    "release(models, *rows.sample(50_000).held(), ...)"
+)
 _LEVELLED = (Categorical, Ordered, YesNo)
 
 
@@ -110,6 +115,8 @@ class Shop:
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
             raise DataError(_NO_ROWS)
+        if self.session.in_blocks:
+            raise DataError(_IN_BLOCKS)
         if state.data.bounds_learnt:
             raise CuratorOnlyError("nothing of this table may leave: bounds were learnt from it")
         return Basket(
@@ -141,7 +148,7 @@ class Shop:
     def _n_rows(self) -> int | None:
         """Rows of the table; None of trees from elsewhere, which do not know it."""
         if self.session.rows is not None:
-            return len(self.session.rows)
+            return self.session.shape[0]
         drawn = self.state.rashomon_set
         return int(drawn.plan.n) if isinstance(drawn, RashomonSet) else None
 

@@ -14,6 +14,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer.aside import aside
+from rashomon_explorer.explorer.cards.said import also_said
 from rashomon_explorer.explorer.definitions import of_figure
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.html import code_block, definitions_html, table_html
@@ -64,12 +66,15 @@ class Recipe:
         Python that shows the same figure, given ``explorer``.
     marks : tuple of Mark, or callable
         Which kinds of number it shows; a callable says it once the figure is made.
+    of_people : bool
+        Whether it looks at the rows that are held: of rows in blocks a sample, which it must say.
     """
 
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
     lines: tuple[str, ...] = ()
     marks: tuple[Mark, ...] | Callable[[], tuple[Mark, ...]] = ()
+    of_people: bool = False
 
 
 def of_the_set(
@@ -236,7 +241,9 @@ class FigureCard:
         recipe = self._next()
         if recipe is None:
             return
-        made = asyncio.ensure_future(asyncio.to_thread(recipe.figure))
+        made = asyncio.ensure_future(
+            aside(recipe.figure, passes=self.slow and self.session.in_blocks)
+        )
         if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
             if not self.lines:  # nothing of this is on screen yet
@@ -265,7 +272,9 @@ class FigureCard:
 
     def _show(self, recipe: Recipe, figure: go.Figure) -> None:
         self._recipe = recipe
-        self.view.show(figure)
+        words = self.session.sample_words if recipe.of_people and recipe.lines else ""
+        told = str(figure.layout.title.text or "")
+        self.view.show(also_said(figure, words) if words not in told else figure)
         self._table_button.disabled = recipe.table is None
         self._code_button.disabled = not recipe.lines
         self._fill()

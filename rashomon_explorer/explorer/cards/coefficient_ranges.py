@@ -6,7 +6,8 @@ from typing import ClassVar
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import Recipe
-from rashomon_explorer.explorer.cards.study import StudyCard, also_said
+from rashomon_explorer.explorer.cards.said import also_said
+from rashomon_explorer.explorer.cards.study import StudyCard
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.marks import EXACT, PAID, SAMPLED
 from rashomon_explorer.plots import (
@@ -31,6 +32,7 @@ class CoefficientRangesCard(StudyCard):
     label = "Exact range of every coefficient over all models within psi, with the draws inside"
     linear = True
     of_rows: ClassVar[bool] = False
+    of_people: ClassVar[bool] = False
     of_outside: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "outside", "view", "phase", "data", "psi")
     definition = (

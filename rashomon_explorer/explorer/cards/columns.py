@@ -60,4 +60,5 @@ class ColumnsCard(FigureCard):
                 "from rashomon_explorer.plots import plot_column",
                 f"plot_column(explorer.data.frame[{name!r}], explorer.data.schema[{name!r}])",
             ),
+            of_people=True,
         )

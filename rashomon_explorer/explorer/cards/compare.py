@@ -62,6 +62,7 @@ class PairCard(FigureCard):
                 "explorer.targets)",
             ),
             (SAMPLED,),
+            of_people=True,
         )
 
 

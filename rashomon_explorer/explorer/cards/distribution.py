@@ -7,7 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import Recipe
-from rashomon_explorer.explorer.cards.study import StudyCard, also_said
+from rashomon_explorer.explorer.cards.said import also_said
+from rashomon_explorer.explorer.cards.study import StudyCard
 from rashomon_explorer.explorer.picked import some, taken
 from rashomon_explorer.measures import rid
 from rashomon_explorer.measures.importance import ImportanceDistribution

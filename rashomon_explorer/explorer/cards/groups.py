@@ -10,7 +10,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.cards.base import Recipe, empty
 from rashomon_explorer.explorer.cards.by_column import ByColumn
 from rashomon_explorer.explorer.cards.picking import picks
-from rashomon_explorer.explorer.cards.study import StudyCard, also_said, keep_choice, ringed
+from rashomon_explorer.explorer.cards.said import also_said
+from rashomon_explorer.explorer.cards.study import StudyCard, keep_choice, ringed
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
 from rashomon_explorer.explorer.remembered import Remembered
@@ -35,6 +36,7 @@ class GroupCard(ByColumn, StudyCard):
 
     of_table: ClassVar[bool] = True
     of_targets: ClassVar[bool] = True
+    of_people: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = (*StudyCard.needs, "group_column")
 
     def __init__(self, session: Session) -> None:
@@ -52,14 +54,22 @@ class GroupCard(ByColumn, StudyCard):
         return "" if self.column else NO_GROUPS
 
     def _audit(self, models: Any, column: str) -> Any:
-        people = self.session.picked.everyone
+        people, session = self.session.picked.everyone, self.session
 
         def find() -> Any:
+            rows = session.blocks
+            if rows is not None:
+                return fairness_audit(models, rows, session.all_targets, session.all_groups(column))
             return fairness_audit(models, people.rows, people.targets, people.groups(column))
 
-        return self._found.of((models, self.session.rows), column, find)
+        return self._found.of((models, session.rows), column, find)
 
     def _audit_line(self) -> str:
+        if self.session.in_blocks:
+            return (
+                "audit = fairness_audit(explorer.rashomon_set, explorer.blocks, "
+                f"explorer.session.all_targets, explorer.session.all_groups({self.column!r}))"
+            )
         return (
             f"audit = fairness_audit(explorer.rashomon_set, {_PEOPLE}.rows, {_PEOPLE}.targets, "
             f"{_PEOPLE}.groups({self.column!r}))"
@@ -218,15 +228,21 @@ class BurdenCard(GroupCard):
             (
                 "from rashomon_explorer.measures import who_bears",
                 "from rashomon_explorer.plots import plot_burden",
-                f"table = who_bears(explorer.picked.models, {_PEOPLE}.rows, "
-                f"{_PEOPLE}.groups({column!r}))",
+                f"table = who_bears(explorer.picked.models, {self._whom(column)})",
                 f"plot_burden(table, {measure!r}{told})",
             ),
             (EXACT, SAMPLED) if proved else (SAMPLED,),
         )
 
+    def _whom(self, column: str) -> str:
+        if self.session.in_blocks:
+            return f"explorer.blocks, explorer.session.all_groups({column!r})"
+        return f"{_PEOPLE}.rows, {_PEOPLE}.groups({column!r})"
+
     def _numbers(self, models: Any, column: str) -> pd.DataFrame:
-        people = self.session.picked.everyone
+        people, rows = self.session.picked.everyone, self.session.blocks
+        if rows is not None:
+            return who_bears(self.session.picked.models, rows, self.session.all_groups(column))
         return who_bears(self.session.picked.models, people.rows, people.groups(column))
 
     def _figure(self, models: Any, column: str, measure: str, proved: bool) -> go.Figure:
@@ -238,7 +254,7 @@ class BurdenCard(GroupCard):
             exact=exact,
             highlight=[level for own, level in self.state.groups if own == column],
             guaranteed=models.guarantee.holds,
-            note=_whose(people, exact is not None),
+            note=_whose(people, self.session.shape[0], exact is not None),
         )
 
 
@@ -248,9 +264,11 @@ _BURDENS = {
 }
 
 
-def _whose(people: Any, proved: bool) -> str:
-    asked = f"exact of {len(people.few):,} people" if proved else ""
-    return " · ".join(filter(None, [people.words, asked]))
+def _whose(people: Any, n: int, proved: bool) -> str:
+    words, asked = people.words, f"exact of {len(people.few):,} people" if proved else ""
+    if people.sample_words:  # draws answer all rows, and few are asked what is proved
+        words, asked = f"draws: all {n:,} people", asked and f"{asked} of {people.sample_words}"
+    return " · ".join(filter(None, [words, asked]))
 
 
 _DRAWN_HERE = "What a mechanism adds to the set's own width<br>is split off for draws made here."
@@ -263,6 +281,7 @@ class WidthOrNoiseCard(GroupCard):
     title = "Width or noise?"
     label = "Disagreement of draws split into the set's own width and the mechanism's noise"
     of_targets: ClassVar[bool] = False
+    of_people: ClassVar[bool] = True
     definition = (
         "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: how "
         "much two draws from U disagree; <b>noise</b>: what draws that missed the set add. "

@@ -71,4 +71,5 @@ class PeopleCard(FigureCard):
             of_the_set(models, partial(people_table, models, rows, groups)),
             ("from rashomon_explorer.plots import plot_people", call),
             (SAMPLED,),
+            of_people=True,
         )

@@ -60,7 +60,9 @@ class PeopleRangesCard(StudyCard):
     def _figure(self) -> go.Figure:
         picked, models, exact = self.session.picked, self.state.rashomon_set, self.session.exact
         table = self._numbers()
-        if len(table) == len(self.session.rows):
+        if self.session.sample_words:
+            words = f"of {self.session.sample_words}"
+        elif len(table) == len(self.session.rows):
             words = ""
         else:
             words = f"of {plural(len(self.session.rows), 'row')}, at random"

@@ -10,7 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import Recipe
-from rashomon_explorer.explorer.cards.study import StudyCard, also_said
+from rashomon_explorer.explorer.cards.said import also_said
+from rashomon_explorer.explorer.cards.study import StudyCard
 from rashomon_explorer.explorer.marks import EXACT
 from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.plots import plot_class_reliance

@@ -117,6 +117,7 @@ class SpreadCard(FigureCard):
                 f"plot_importance(explorer.rashomon_set, {rows}, {targets}{asked})",
             ),
             (SAMPLED,),
+            of_people=True,
         )
 
     def _coefficients(self) -> Recipe:

@@ -1,6 +1,7 @@
 """Cards of figures that read private rows: the curator's, and made when somebody looks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from rashomon_explorer.explorer.cards.base import (
     Recipe,
     empty,
 )
+from rashomon_explorer.explorer.cards.said import also_said
 from rashomon_explorer.explorer.marks import SAMPLED, Mark
 from rashomon_explorer.plots.counted import counted, nobody_inside
 
@@ -41,6 +43,8 @@ class StudyCard(FigureCard):
     slow: ClassVar[bool] = True
     asked: ClassVar[bool] = True
     of_rows: ClassVar[bool] = True
+    of_people: ClassVar[bool] = True
+    """Whether of rows in blocks it shows a fixed random sample, and not sums over all."""
     of_targets: ClassVar[bool] = False
     of_table: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
@@ -65,7 +69,7 @@ class StudyCard(FigureCard):
             return empty(self.title, lacks)
         if self.of_inside and models is not None and counted(models).nobody:
             return Recipe(partial(nobody_inside, self.title, models))
-        return self.study()
+        return replace(self.study(), of_people=self.of_people)
 
     def study(self) -> Recipe:
         """Say how it is drawn, now that what it needs is there."""
@@ -93,20 +97,6 @@ class StudyCard(FigureCard):
         """Make the recipe of a figure of the picked models and people, which it counts."""
         words = self.session.picked.words
         return Recipe(lambda: also_said(figure(), words), table, tuple(lines), marks)
-
-
-def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
-    """Add words below a figure's title, or give it another one.
-
-    >>> from rashomon_explorer.plots.theme import new_figure
-    >>> also_said(new_figure("Losses", "20 draws"), "of 3").layout.title.text.split("<br>")[1]
-    '<span style="font-size:11.5px">20 draws · of 3</span>'
-    """
-    head, _, below = (figure.layout.title.text or "").partition("<br>")
-    if words:
-        below = below.replace("</span>", f" · {words}</span>") if below else words
-    figure.layout.title.text = f"{finding or head}<br>{below}" if below else finding or head
-    return figure
 
 
 def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:

@@ -1,6 +1,7 @@
 """Cards of what is true of all sparse trees, drawn or not.  Curator: from private rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,7 +13,8 @@ from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, FigureCard, Re
 from rashomon_explorer.explorer.cards.by_column import ByColumn
 from rashomon_explorer.explorer.cards.groups import NO_GROUPS
 from rashomon_explorer.explorer.cards.picking import picks
-from rashomon_explorer.explorer.cards.study import also_said, keep_choice
+from rashomon_explorer.explorer.cards.said import also_said
+from rashomon_explorer.explorer.cards.study import keep_choice
 from rashomon_explorer.explorer.family import reads_well, trees_in
 from rashomon_explorer.explorer.marks import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
@@ -111,7 +113,8 @@ class TreeFlipsCard(_OfAllTrees):
         psi, people = float(self.state.psi), tuple(map(int, self.state.people))[-9:]
         line = f'plot_tree_flips(explorer.tree_answers.flips()["psi"], {psi!r}, {people!r})'
         plot = partial(plot_tree_flips, psi=psi, people=people)
-        return self.exact(plot, lambda: self.answers.flips()["psi"], line)
+        recipe = self.exact(plot, lambda: self.answers.flips()["psi"], line)
+        return replace(recipe, of_people=True)
 
 
 class TreeQuestionsCard(_OfAllTrees):

@@ -12,6 +12,7 @@ from rashomon_explorer.explorer.panels.openml import OpenMLPicker
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.explorer.whole import shape_of, whole_of
 
 OWN_FILE = "your own table…"
 OPENML = "a table of OpenML…"
@@ -141,7 +142,11 @@ class DataPanel:
         if data is None:
             self.about.value = ""
             return
-        told = [f"<b>{escape(data.name)}</b>: {len(data.X):,} rows, {data.X.shape[1]} features"]
+        n, columns = shape_of(data)
+        told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
+        if (whole := whole_of(data)) is not None:
+            told[0] += ", in blocks"
+            told += filter(None, [whole.words])
         if data.classes is not None:
             named = data.classes if len(data.classes) > 2 else data.classes[1:]
             told.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")

@@ -19,6 +19,7 @@ from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.marks import PAID, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_numbers import (
     accuracies,
+    accuracies_in_blocks,
     answers,
     large_coefficients,
     leaves,
@@ -156,7 +157,7 @@ class ModelsPanel:
         if found is not None and inside:
             own = found[np.asarray(models.losses <= models.least + models.psi)]
             words += f", right for {own.min():.1%} to {own.max():.1%} of the rows"
-            if self._measured[2] < len(self.session.rows):
+            if self._measured[2] < self.session.shape[0]:
                 words += f" ({self._measured[2]:,} of them read)"
         return f"{escape(words)} {_BAND} {marks_html(SAMPLED)}"
 
@@ -182,7 +183,13 @@ class ModelsPanel:
                 self._measured = (key, *found)
                 self._fill()
 
-        self._later.do(lambda: accuracies(models, rows, targets), show)
+        def find() -> tuple[FloatArray, int]:
+            blocks = session.blocks
+            if blocks is not None and isinstance(models, RashomonSet):
+                return accuracies_in_blocks(models, blocks)
+            return accuracies(models, rows, targets)
+
+        self._later.do(find, show, passes=session.in_blocks)
 
     def _among(self) -> NDArray[np.intp]:
         models, state = self.state.rashomon_set, self.state

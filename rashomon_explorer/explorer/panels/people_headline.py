@@ -114,10 +114,11 @@ def _of_all_trees(session: Any) -> str:
     if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
         return ""
     flips = session.tree_answers.flips()["psi"].to_numpy()
-    psi = float(session.state.psi)
+    psi, everyone = float(session.state.psi), f"all {len(flips):,} people"
+    everyone = session.sample_words or everyone
     return (
         f"{marks_html(EXACT)} some tree within ψ = {number(psi)} flips the label of "
-        f"<b>{percent(float((flips <= psi).mean()))}</b> of all {len(flips):,} people"
+        f"<b>{percent(float((flips <= psi).mean()))}</b> of {everyone}"
     )
 
 
@@ -125,7 +126,9 @@ def _ambiguity(session: Any) -> str:
     """Say whose label flips, as draws show it beside what is proved."""
     table = session.exact.people(session.picked.few)
     people = f"{len(table):,} people"
-    if len(table) < len(session.rows):
+    if session.sample_words:
+        people = f"{people} of {session.sample_words}"
+    elif len(table) < len(session.rows):
         people = f"{people} of {len(session.rows):,}"
     drawn, proved = table.get("drawn_flips"), table.get("flips")
     shown = "" if drawn is None else percent(float((drawn > 0).mean()))

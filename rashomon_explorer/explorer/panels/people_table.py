@@ -95,7 +95,8 @@ class PeopleTable:
                 for name in columns
             ]
             self.table.rows = [_row(int(place), row, columns) for place, row in _lines(found)]
-            self.table.note = f"{len(found):,} of {len(self.session.rows):,} people"
+            everyone = self.session.sample_words or f"{len(self.session.rows):,} people"
+            self.table.note = f"{len(found):,} of {everyone}"
         kinds = [EXACT] * ("flips" in found or "exact_low" in found)
         self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in found))
         self._mark()

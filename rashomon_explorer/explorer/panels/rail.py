@@ -7,6 +7,7 @@ import ipywidgets
 from rashomon_explorer.explorer.panels.model import ModelPanel
 from rashomon_explorer.explorer.panels.single import GoalPanel
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
+from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.explorer.widgets import Step
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.planning.weakness import has_hit_rate
@@ -64,7 +65,8 @@ def _data_line(state: ExplorerState) -> str:
     data = state.data
     if data is None:
         return "Choose a data set."
-    told = [plural(len(data.X), "row"), plural(data.X.shape[1], "feature")]
+    n, columns = shape_of(data)
+    told = [plural(n, "row"), plural(columns, "feature")]
     if data.classes is not None:
         told.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
     else:

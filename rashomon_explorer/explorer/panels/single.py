@@ -87,7 +87,7 @@ class GoalPanel:
         """Python that makes such a model; nothing is charged by showing it."""
         return (
             "estimator = explorer.single.make_estimator()  # ledger=explorer.ledger.path charges",
-            "estimator.plan(*explorer.rows.shape)",
+            "estimator.plan(*explorer.session.shape)",
         )
 
     def refresh(self) -> None:

@@ -158,7 +158,9 @@ class TakePanel:
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report is the curator's: switch to Curator")
-        known = rows is not None and isinstance(models, RashomonSet)
+        # A report's numbers are of all rows: of rows in blocks it tells what the models tell.
+        held = rows is not None and not session.in_blocks
+        known = held and isinstance(models, RashomonSet)
         table = "models" if state.data is None else str(state.data.name)
         account = session.refresh_account()
         ledger = account.path if account is not None and account.exists else None

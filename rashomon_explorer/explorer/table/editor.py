@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer.datasets.bunch import make_bunch
 from rashomon_explorer.datasets.declaration import Declaration
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.explorer.whole import Came, WholeTable
 from rashomon_explorer.leaks import mark
 from rashomon_explorer.schema import Anything, TableSchema, propose_schema
 from rashomon_explorer.schema.column import Column
@@ -39,6 +40,8 @@ class TableEditor:
         For the data set that it becomes.
     memo : dict
         What was read from the rows once, by columns of the schema.
+    came : Came, optional
+        All rows, where `frame` is but a sample of them.
 
     Examples
     --------
@@ -57,14 +60,17 @@ class TableEditor:
     description: str = "A table of your own."
     source: str = _OWN
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    came: Came | None = None
 
     @classmethod
-    def proposed(cls, name: str, frame: pd.DataFrame) -> "TableEditor":
+    def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
         """Propose a declaration, in which what is learnt is marked.
 
-        The target is the column that is called so, or the last one that can be predicted: no date,
-        text or number that tells rows apart.
+        The target is the one named, the column that is called so, or the last one that can be
+        predicted: no date, text or number that tells rows apart.
         """
+        if target is not None:
+            return cls(name, frame, propose_schema(frame, target=target))
         names = [str(column) for column in frame.columns]
         called = [one for one in names if one.strip().lower() in _CALLED_TARGET]
         target = called[0] if len(called) == 1 else names[-1]
@@ -77,7 +83,15 @@ class TableEditor:
     @classmethod
     def of(cls, data: Bunch) -> "TableEditor":
         """Edit what is declared of a data set."""
-        return cls(data.name, data.frame, data.schema, data.DESCR.splitlines()[0], data.source)
+        described = data.DESCR.splitlines()[0]
+        whole = data.get("whole")
+        came = None if whole is None else whole.came
+        return cls(data.name, data.frame, data.schema, described, data.source, came=came)
+
+    def behind(self, came: Came) -> "TableEditor":
+        """Return the same, of which these are all rows and `frame` is a sample."""
+        told = "Rows in blocks: sums over all of them, single people from a fixed random sample."
+        return replace(self, came=came, description=told, source="rows in blocks")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
         """Change one word about a column.
@@ -154,6 +168,8 @@ class TableEditor:
         if made.bounds_learnt:
             for part in (made.X, made.y):
                 mark(part, made.schema.leak)
+        if self.came is not None:
+            made.whole = WholeTable(self.came, made)
         return made
 
     def _with(self, changed: Column) -> "TableEditor":

@@ -60,7 +60,7 @@ class TableRegistry:
         if not self.path.exists():
             return ()
         with self._open() as connection:
-            return _names(connection, fingerprint(rows, _key(connection)))
+            return _names(connection, _found(rows, _key(connection)))
 
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
         """Keep that there is a ledger of this name and that these rows, if any, are charged to it.
@@ -126,17 +126,19 @@ def recognise_hashes(
     each : ndarray of shape (n,)
         From :func:`rashomon_explorer.privacy.ledger.fingerprint.row_hashes`, in any order.
     """
-    return recognise(ledger, _Hashes(shape, each))
+    return recognise(ledger, Hashes(shape, each))
 
 
 @dataclass(frozen=True, eq=False)
-class _Hashes:
+class Hashes:
+    """A table that is not held, as the hashes of its rows in any order."""
+
     shape: tuple[int, int]
     each: NDArray[np.uint64]
 
 
 def _found(rows: Any, key: bytes) -> bytes:
-    if isinstance(rows, _Hashes):
+    if isinstance(rows, Hashes):
         return of_hashes(rows.shape, rows.each, key)
     return fingerprint(rows, key)
 
