@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rashomon_explorer.cli import _parser, main
-from rashomon_explorer.server.plotly_file import packed_plotly
+from rashomon_explorer.server.packed_files import packed_files, packed_plotly
 from rashomon_explorer.server.proxied import proxied_dashboard
 from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
 from tests.patience import until
@@ -122,12 +122,14 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
     for refused in ({**asked, "Authorization": "token other"}, {"Host": "hub.example"}):
         status, headers, _ = _get(running, refused, "/user/ann/x/")
         assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
-        assert _get(running, refused, "/user/ann/x/plotly.mjs")[0] == 302
+        for name in packed_files(()):
+            assert _get(running, refused, f"/user/ann/x/{name}")[0] == 302
     known = {**asked, "If-None-Match": packed_plotly()[1]}
     assert _get(running, known, "/user/ann/x/plotly.mjs")[0] == 304
     status, _, page = _get(running, asked, "/user/ann/x/")
     assert status == 200 and "/user/ann/x/voila" in page and "secret" not in page
     assert 'href="/user/ann/x/plotly.mjs"' in page
+    assert page.index('src="/user/ann/x/voila-parts.js"') < page.index("voila/static/voila.js")
     status, headers, _ = _get(running, asked, "/user/ann/x/?token=theirs")
     assert (status, headers["Location"]) == (302, "/user/ann/x/")
     status, headers, page = _get(running, asked, "/user/ann/x/")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from voila.app import Voila
 from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
-from rashomon_explorer.server.plotly_file import PLOTLY_FILE, PlotlyFile, packed_plotly
+from rashomon_explorer.server.packed_files import Packed, PackedFile, packed_files
 from rashomon_explorer.server.serving import LOOPBACK, Serving
 from rashomon_explorer.server.visitors import LimitedPages, Visitors
 
@@ -79,18 +80,28 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Let the page count how many of it are open, and have its figure library as a file."""
-        library = (url_path_join(self.base_url, re.escape(PLOTLY_FILE)), PlotlyFile)
-        return [library] + [
+        """Let the page count how many of it are open, and have its scripts as packed files."""
+        files = [
+            (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
+            for name, packed in self._files().items()
+        ]
+        return files + [
             (rule[0], LimitedPages, *rule[2:]) if rule[1] is TornadoVoilaHandler else rule
             for rule in super().init_handlers()
         ]
 
     def start(self) -> None:
         """Serve until interrupted, then stop the kernels."""
-        threading.Thread(target=packed_plotly, daemon=True).start()
+        threading.Thread(target=self._pack, daemon=True).start()
         IOLoop.current().add_callback(self._announce)
         super().start()
+
+    def _files(self) -> Mapping[str, Callable[[], Packed]]:
+        return packed_files(tuple(self.static_paths))
+
+    def _pack(self) -> None:
+        for packed in self._files().values():
+            packed()
 
     def stop(self) -> None:
         """Kill the kernels."""

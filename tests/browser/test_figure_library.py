@@ -4,7 +4,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rashomon_explorer.figure_library import plotly_module
+
+pytestmark = pytest.mark.browser
 
 _DRAWS = """
 const [own, ours, done] = arguments;
