@@ -3,11 +3,15 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 _SECONDS = 2.0
 
 T = TypeVar("T")
+
+# A context variable: a worker whose work is shown by a page is no other thread's matter.
+_ELSEWHERE: ContextVar[bool] = ContextVar("_ELSEWHERE", default=False)
 
 
 def progress(
@@ -56,7 +60,7 @@ def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[in
     what : str
         The words before the bar.
     shown : bool, default=True
-        False where somebody else shows it.
+        False where somebody else shows it: then no bar of a part of the work is shown either.
 
     Examples
     --------
@@ -64,7 +68,11 @@ def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[in
     ...     done(3)
     """
     if not shown or not _is_seen():
-        yield lambda count: None
+        before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
+        try:
+            yield lambda count: None
+        finally:
+            _ELSEWHERE.reset(before)
         return
     from tqdm.auto import tqdm
 
@@ -77,7 +85,9 @@ def _moved(bar: Any, count: int) -> None:
 
 
 def _is_seen() -> bool:
-    return sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+    if _ELSEWHERE.get() or sys.stderr is None:
+        return False
+    return bool(sys.stderr.isatty() or _in_notebook())
 
 
 def _in_notebook() -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
+from sklearn.base import clone
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer import progress as module
 from rashomon_explorer.progress import progress, tally
 
@@ -98,3 +99,18 @@ def test_a_fit_shows_its_draws_in_a_terminal_unless_a_callback_does(
         monkeypatch.setattr(sys, "stderr", stream)
         clf.set_callbacks(*callbacks).fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
         assert ("drawing" in stream.getvalue() and "/7" in stream.getvalue()) is shown
+
+
+def test_the_steps_of_one_model_are_shown_unless_its_callback_shows_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 0.0)
+    one = {"n_draws": 1, "epsilon": 4.0, "delta": 1e-6, "random_state": 0}
+    chain = RashomonClassifier(sampler="langevin_average", classes=[0, 1], **one)
+    watched = clone(chain).set_callbacks(Watcher())
+    descent = DPClassifier(method="noisy_descent", classes=[0, 1], delta=1e-6)
+    for made, shown in ((chain, True), (watched, False), (descent, True)):
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        made.fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
+        assert ("steps" in stream.getvalue()) is shown

@@ -15,6 +15,7 @@ from rashomon_explorer.one_model.unseen import generalisation_gap
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.sampled_descent import SampledDescent, plan_sampled_descent
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
 _WITH_LEDGER = " (a ledger counts no sampling)"
@@ -66,7 +67,7 @@ def average_of_steps(
 ) -> FloatArray:
     """Mean (p,) of the states of noisy subgradient descent, the last one left out."""
     theta, mean = start, np.zeros(problem.p)
-    for step in range(planned.n_steps):
+    for step in progress(range(planned.n_steps), "steps"):
         mean += (theta - mean) / (step + 1)
         slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
         theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]

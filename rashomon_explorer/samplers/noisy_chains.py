@@ -9,6 +9,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import to_host
 from rashomon_explorer.cores import pause
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers.drift import Drift
 
 _SECONDS_BETWEEN_RESTS = 5e-3
@@ -63,7 +64,7 @@ class NoisyChains:
         gradient, arrays, shape = self.drift.run(rng), self.drift.arrays, tuple(theta.shape)
         spread = np.sqrt(2 * self.step_size)
         rested = time.perf_counter()
-        for _ in range(self.n_steps):
+        for _ in progress(range(self.n_steps), "steps"):
             # Drawn before the gradient is asked for: a device is still at the step before.
             noise = arrays.put(spread * rng.standard_normal(shape))
             theta = self.drift.project(theta + (noise - self.step_size * gradient(theta)))

@@ -13,6 +13,7 @@ from rashomon_explorer.cores import pause
 from rashomon_explorer.planning import PathPlan, Plan
 from rashomon_explorer.planning.bounds import accelerated_share
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers.base import Batch
 from rashomon_explorer.samplers.drift import Drift, drift_of
 from rashomon_explorer.samplers.traits import Traits
@@ -121,7 +122,7 @@ class PlannedPath:
         arrays, shape = drift.arrays, (drift.p, self.plan.n_draws)
         state = drift.project(arrays.put(np.zeros(shape)))
         average = state
-        for t in range(1, steps + 1):
+        for t in progress(range(1, steps + 1), "steps"):
             taken, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
             ahead = average + share * (state - average)
             noise = arrays.put(np.sqrt(2 * taken) * rng.standard_normal(shape))

@@ -24,6 +24,7 @@ from rashomon_explorer.target import GibbsTarget
 _MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
 _CHEAP = 32  # parameters; of more, a look costs as their fourth power
 _ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
+_COUNTLESS = 1e12  # proposals that nobody reads with their zeros
 _MARGIN = 3  # predictions have been this far off, and further on the side of caution
 _MARGIN_UNASKED = 100  # and this far, on dependent columns: nobody is to pay for that unasked
 _SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (2.5, 5, 15)
@@ -283,7 +284,11 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
 
 
 def _about(proposals: float) -> str:
-    return "infinitely many" if math.isinf(proposals) else f"{float(f'{proposals:.1g}'):,.0f}"
+    if math.isinf(proposals):
+        return "infinitely many"
+    if proposals > _COUNTLESS:
+        return f"10^{math.log10(proposals):.0f}"
+    return f"{float(f'{proposals:.1g}'):,.0f}"
 
 
 def _duration(seconds: float) -> str:

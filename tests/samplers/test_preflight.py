@@ -40,6 +40,7 @@ def test_hopeless_ones_are_not_and_others_need_no_remedy():
     found = preflight(_plan(100_000, 151, radius=8.0))
     assert not found.likely and "did not come" in found.in_words
     assert remedies(_plan(10_000, 3)) == ""
+    assert "about one in 10^23 proposals" in replace(found, accepted=1e-23, proposed=1).in_words
 
 
 @pytest.mark.law

@@ -8,6 +8,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.planning.centres import Centre, average_weights
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.localisation.local_problem import refined
 
@@ -76,7 +77,7 @@ def descent(
     released before.
     """
     theta = np.zeros(problem.p) if start is None else start
-    for _ in range(centre.n_steps):
+    for _ in progress(range(centre.n_steps), "steps"):
         gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
         noisy = gradient + centre.noise * rng.standard_normal(problem.p)
         ahead = theta - centre.step_size * noisy
@@ -113,7 +114,7 @@ def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Itera
     sensitivity Δ, √(Σ(Δ/σ_t)²) = √N·Δ/σ-GDP together.
     """
     state = average = np.zeros(problem.p)
-    for t in range(1, centre.n_steps + 1):
+    for t in progress(range(1, centre.n_steps + 1), "steps"):
         pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
         at = average + share * (state - average)
         gradient = problem.value_and_gradient(at[:, None])[1][:, 0]
