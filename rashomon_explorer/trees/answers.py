@@ -1,20 +1,15 @@
 """Exact answers about the whole set of sparse trees.  Curator: computed from private rows."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
 from rashomon_explorer.trees.best import avoiding, best_tree
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.counting import count
 from rashomon_explorer.trees.law import losses_of
 from rashomon_explorer.trees.least import (
     NEVER,
@@ -116,7 +111,7 @@ def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
     saying = Saying(*parts, combination, label)
     leaves = range(1, counted.trees.most_leaves + 1)
     errors = np.array([saying.errors(0, 0, k) for k in leaves])
-    return saying.tree(0, 0, 1 + int(np.argmin(_losses(counted, errors))))
+    return saying.tree(0, 0, 1 + int(np.argmin(losses_by_leaves(counted, errors))))
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
@@ -137,7 +132,7 @@ reference=1.0)
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
     least = least_errors(levels, trees)
-    leaves = 1 + int(np.argmin(_losses(counted, least.whole)))
+    leaves = 1 + int(np.argmin(losses_by_leaves(counted, least.whole)))
     if leaves == 1:
         return Leaf(leaf_label(levels[0], 0))
     return best_tree(levels, trees, least, leaves, without=feature)
@@ -166,55 +161,10 @@ reference=1.0)
     """
     _checked(counted, feature)
     using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-    losses = np.where(using.whole < NEVER, _losses(counted, using.whole), np.inf)
+    losses = np.where(using.whole < NEVER, losses_by_leaves(counted, using.whole), np.inf)
     if not np.isfinite(losses).any():
         raise DataError(f"no tree of the class asks for column {feature}: allow more leaves")
     return using.tree(1 + int(np.argmin(losses)))
-
-
-def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFrame:
-    """Say what each feature is to the set, exactly.  Curator: not private.
-
-    Parameters
-    ----------
-    counted : CountedTrees
-    psi : float, optional
-        For the share of the trees within ψ that ask for the feature.
-
-    Returns
-    -------
-    DataFrame
-        A row a feature: ``psi_using`` and ``psi_avoiding``, the least ψ at which the set has a tree
-        that asks for it, and one that does not (above 0, all better trees do); and
-        ``share_using`` with ``psi``.
-
-    Examples
-    --------
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-    >>> feature_table(counted, psi=0.34).round(3)
-        psi_using  psi_avoiding  share_using
-    x0      0.333         0.000        0.333
-    x1      0.000         0.333        0.333
-    """
-    rows = []
-    whole = None if psi is None else counted.size(psi)
-    for feature in progress(range(counted.trees.n_features), "features"):
-        levels, trees = avoiding(counted.levels, counted.trees, feature)
-        least = least_errors(levels, trees)
-        using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-        without = float(_losses(counted, least.whole).min())
-        found = {
-            "psi_using": _above(_losses_of_some(counted, using.whole), counted),
-            "psi_avoiding": _above(without, counted),
-        }
-        if psi is not None and whole is not None:
-            limit = counted.limits(psi)[: len(least.whole)]
-            with one_blas_thread():
-                histograms = count(levels, trees, least, limit).by_leaves()
-            left = sum(sum(map(int, one[1].tolist())) for one in histograms if one is not None)
-            found["share_using"] = float(1 - Fraction(left, whole))
-        rows.append(found)
-    return pd.DataFrame(rows, index=list(counted.feature_names))
 
 
 _NOTHING = 1e-12
@@ -290,18 +240,29 @@ def need_all(counted: CountedTrees) -> None:
         raise DataError("leaves by majority do not say every label: count with convention='all'")
 
 
-def _losses(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
+def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
+    """Losses of trees of 1, 2, … leaves by their errors.
+
+    >>> trees = CountedTrees([[1, 0], [1, 1]], [1, 0], max_leaves=2, leaf_penalty=0.1)
+    >>> losses_by_leaves(trees, np.array([1, 0])).tolist()
+    [0.6, 0.2]
+    """
     leaves = range(1, len(whole) + 1)
     each = [losses_of(counted.unit, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
     return np.array(each)
 
 
-def _losses_of_some(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
+def least_of_some(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
     """Least loss over leaves of which there is a tree, ∞ without any."""
-    return float(np.where(whole < NEVER, _losses(counted, whole), np.inf).min())
+    return float(np.where(whole < NEVER, losses_by_leaves(counted, whole), np.inf).min())
 
 
-def _above(loss: float, counted: CountedTrees) -> float:
+def above_best(loss: float, counted: CountedTrees) -> float:
+    """Loss beyond the least, 0 where rounding alone is.
+
+    >>> above_best(0.75, CountedTrees([[1, 0], [1, 1]], [1, 0], max_leaves=2))
+    0.75
+    """
     beyond = loss - counted.least
     return 0.0 if beyond < _NOTHING else beyond
 

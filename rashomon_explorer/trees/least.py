@@ -1,5 +1,6 @@
 """Least errors below every set, and how many errors it may have where the whole has few."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,15 +28,19 @@ class Least:
         return np.asarray(self.levels[0][0])
 
 
-def least_errors(levels: list[Level], trees: TreeClass) -> Least:
+def least_errors(
+    levels: list[Level], trees: TreeClass, stumps: list[IntArray] | None = None
+) -> Least:
     """Least errors by leaves, from the deepest level up.
 
-    e(l) = min over questions and a of e_yes(a) + e_no(l − a).
+    e(l) = min over questions and a of e_yes(a) + e_no(l − a). Those of two leaves by a question
+    that cuts, (N,) of each level, need not be found again where they are known: ``stumps``.
     """
     found: list[IntArray] = []
     for asked in range(len(levels) - 1, -1, -1):
         below = found[0] if found else None
-        found.insert(0, _of_level(levels[asked], trees.table, asked, below))
+        known = None if stumps is None else stumps[asked]
+        found.insert(0, _of_level(levels[asked], trees.table, asked, below, known))
     return Least(found)
 
 
@@ -75,13 +80,17 @@ def leaf_label(level: Level, place: int) -> int:
 
 
 def _of_level(
-    level: Level, table: tuple[tuple[int, ...], ...], asked: int, below: IntArray | None
+    level: Level,
+    table: tuple[tuple[int, ...], ...],
+    asked: int,
+    below: IntArray | None,
+    stumps: IntArray | None,
 ) -> IntArray:
     most = len(table[asked])
     least = np.full((len(level.sets), most), NEVER)
     least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
     if most >= 2:
-        stumps = _least_stumps(level)
+        stumps = _least_stumps(level) if stumps is None else stumps
         least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
     if below is None:
         return least
@@ -106,18 +115,61 @@ def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
 def _least_stumps(level: Level) -> IntArray:
     """Least errors (N,) of a question that cuts, with two leaves of different labels."""
     found = np.empty(len(level.sets), dtype=np.int64)
+    for some, errors in _stumps(level):
+        found[some] = errors.min(axis=1, initial=NEVER)
+    return found
+
+
+def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
+    """Least errors (k, m) of two leaves below some sets, by question; a few sets at a time."""
     features, labels = level.with_feature.shape[1:]
     step = max(1, _AT_ONCE // (features * labels))
-    for start in range(0, len(found), step):
+    for start in range(0, len(level.sets), step):
         some = slice(start, start + step)
         having = level.with_feature[some].astype(np.int64)
         lacking = level.totals[some][:, None] - having
-        yes, no = leaf_errors_of(level, having, lacking)
-        said = [(a, b) for a in range(labels) for b in range(labels) if a != b]
-        both = [yes[..., a] + no[..., b] for a, b in said]
-        stumps = np.where(level.cuts[some], np.minimum.reduce(both), NEVER)
-        found[some] = stumps.min(axis=1, initial=NEVER)
-    return found
+        yield some, np.where(level.cuts[some], _two_leaves(level, having, lacking), NEVER)
+
+
+def stumps_of(level: Level, feature: int) -> IntArray:
+    """Least errors (N,) of two leaves of different labels below each set, by one question.
+
+    ``NEVER`` where it does not cut.
+    """
+    having = level.with_feature[:, feature].astype(np.int64)
+    errors = _two_leaves(level, having, level.totals - having)
+    return np.where(level.cuts[:, feature], errors, NEVER)
+
+
+def _two_leaves(level: Level, having: IntArray, lacking: IntArray) -> IntArray:
+    yes, no = leaf_errors_of(level, having, lacking)
+    labels = range(yes.shape[-1])
+    return np.minimum.reduce([yes[..., a] + no[..., b] for a in labels for b in labels if a != b])
+
+
+@dataclass(frozen=True, eq=False)
+class TwoBest:
+    """Least errors (N,) of two leaves by a question that cuts, by which, and by all others."""
+
+    least: IntArray
+    feature: IntArray
+    second: IntArray
+
+    @classmethod
+    def of(cls, level: Level) -> "TwoBest":
+        """Look at every question once."""
+        count = len(level.sets)
+        found = cls(*(np.empty(count, dtype=np.int64) for _ in range(3)))
+        for some, errors in _stumps(level):
+            each, best = np.arange(len(errors)), errors.argmin(axis=1)
+            found.feature[some], found.least[some] = best, errors[each, best]
+            errors[each, best] = NEVER
+            found.second[some] = errors.min(axis=1, initial=NEVER)
+        return found
+
+    def without(self, feature: int) -> IntArray:
+        """Least errors (N,) by questions other than one."""
+        return np.where(self.feature == feature, self.second, self.least)
 
 
 def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.best import best_below, first_tree
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.least import NEVER, Least, leaf_errors, leaf_label, pairs
+from rashomon_explorer.trees.least import NEVER, Least, leaf_errors, leaf_label, pairs, stumps_of
 from rashomon_explorer.trees.tree_class import TreeClass
 
 Errors = NDArray[Any]
@@ -58,11 +58,12 @@ class Using:
     def _level(self, asked: int) -> Errors:
         level, own = self._levels[asked], self._least.levels[asked]
         found = np.full(own.shape, NEVER)
+        if asked + 1 < len(self._levels):
+            below = _with_nowhere(self._least.levels[asked + 1])
+            using = _with_nowhere(self.found[0])
         for leaves in range(2, own.shape[1] + 1):
             best = self._here(asked, leaves)
             for a, b in self._shares(asked, leaves):
-                below = _with_nowhere(self._least.levels[asked + 1])
-                using = _with_nowhere(self.found[0])
                 for one, other in ((using, below), (below, using)):
                     sums = one[level.yes, a - 1] + other[level.no, b - 1]
                     best = np.minimum(best, sums.min(axis=1, initial=NEVER))
@@ -155,12 +156,7 @@ def asking_here(
     """Least errors (N,) below each set of a subtree whose first question is the feature."""
     cut, idle = level.cuts[:, feature], ~level.cuts[:, feature] & (level.spare > 0)
     if leaves == 2:
-        yes, no = leaf_errors(level)
-        labels = range(yes.shape[2])
-        both = np.minimum.reduce(
-            [yes[:, feature, a] + no[:, feature, b] for a in labels for b in labels if a != b]
-        )
-        beside = own[:, 0]
+        both, beside = stumps_of(level, feature), own[:, 0]
     elif below is None:
         return np.full(len(cut), NEVER)
     else:
