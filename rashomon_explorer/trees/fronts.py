@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.best import first_tree
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.least import allowances, label_errors, pairs
-from rashomon_explorer.trees.rows import as_masks
+from rashomon_explorer.trees.rows import BITS, as_masks
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Different weights of the rows that are given the label, and the least errors with each."""
@@ -48,15 +48,20 @@ class Fronts:
         most: int,
     ) -> None:
         self._levels, self._trees, self._label = counted.levels, counted.trees, label
-        self._rows, self._weights, self._left = counted.rows, weights, most
+        self._left = most
+        self._digits = _digits(weights)
         self._given = allowances(counted.levels, counted.least_errors, counted.limits(psi))
         self._kept: dict[tuple[int, int, int], Front] = {}
+        self._leaves: dict[tuple[int, int], Front] = {}
+        self._own: dict[tuple[int, int], int] = {}
+        self._entered: set[tuple[int, int]] = set()
+        self._answers = counted.rows.packed
         self._limits = counted.limits(psi)
 
     def whole(self, leaves: int) -> Front:
         """Front of the whole trees with so many leaves."""
         if leaves == 1:
-            return _cut(self._leaf(0, self._rows.everything), int(self._limits[0]))
+            return _cut(self._leaf(0, 0), int(self._limits[0]))
         return self._of(0, 0, leaves)
 
     def tree(
@@ -71,7 +76,7 @@ class Fronts:
         """Return a subtree of this weight and these errors."""
         level = self._levels[asked]
         if leaves == 1:
-            return self._leaf_of(level, place, key, errors)
+            return self._leaf_of(asked, place, key, errors)
         for feature in np.flatnonzero(level.cuts[place]).tolist():
             deeper = (*path, feature)
             if leaves == 2:
@@ -90,7 +95,7 @@ class Fronts:
 
     def _of(self, asked: int, place: int, leaves: int) -> Front:
         if leaves == 1:
-            return self._leaf(asked, self._levels[asked].sets[place], place)
+            return self._leaf(asked, place)
         at = (asked, place, leaves)
         if at not in self._kept:
             found = self._made(asked, place, leaves)
@@ -106,16 +111,18 @@ class Fronts:
             return _NOBODY
         level = self._levels[asked]
         parts: list[Front] = []
-        for feature in np.flatnonzero(level.cuts[place]).tolist():
-            if leaves == 2:
-                parts.append(_cut(self._stump(asked, place, feature), limit))
-                continue
+        features = np.flatnonzero(level.cuts[place])
+        if leaves == 2 and len(features):
+            parts.append(_cut(self._stumps(asked, place, features), limit))
+        if leaves > 2:
+            self._enter_below(asked, place, features)
+        for feature in features.tolist() if leaves > 2 else []:
             yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
             for a, b in self._shares(asked, leaves):
                 parts += self._sums(self._of(asked + 1, yes, a), self._of(asked + 1, no, b), limit)
         if level.spare[place] > 0:
             if leaves == 2:
-                parts.append(_cut(self._leaf(asked, level.sets[place], place), limit))
+                parts.append(_cut(self._leaf(asked, place), limit))
             same = int(level.same[place])
             for _, b in self._shares(asked, leaves) if leaves > 2 else []:
                 parts.append(_cut(self._of(asked + 1, same, b), limit))
@@ -140,40 +147,67 @@ class Fronts:
                 raise TooManyError
         return parts
 
-    def _leaf(self, asked: int, members: int, place: int = 0) -> Front:
+    def _leaf(self, asked: int, place: int) -> Front:
         """One leaf: the label, or the best other one."""
-        level = self._levels[asked]
-        errors = label_errors(level, level.totals[place]).tolist()
-        return _leaf_front(errors, self._weight(members), self._label)
+        at = asked, place
+        if at not in self._leaves:
+            level = self._levels[asked]
+            errors = label_errors(level, level.totals[place]).tolist()
+            self._leaves[at] = _leaf_front(errors, self._weight(asked, place), self._label)
+        return self._leaves[at]
 
-    def _stump(self, asked: int, place: int, feature: int) -> Front:
-        """Two leaves with different labels."""
-        pairs_of = self._stump_pairs(asked, place, feature)
-        keys, errors = zip(*((key, wrong) for _, _, key, wrong in pairs_of), strict=True)
-        return np.array(keys, dtype=np.int64), np.array(errors, dtype=np.int64)
-
-    def _stump_pairs(self, asked: int, place: int, feature: int) -> list[tuple[int, int, int, int]]:
+    def _stumps(self, asked: int, place: int, features: IntArray) -> Front:
+        """Two leaves with different labels, by every feature and pair of labels."""
         level, label = self._levels[asked], self._label
-        having = level.with_feature[place, feature]
-        lacking = level.totals[place] - having
-        inside = level.sets[place] & self._rows.masks[feature]
-        yes, no = self._weight(inside), self._weight(level.sets[place] ^ inside)
-        labels = range(len(having))
-        wrong_yes = label_errors(level, having).tolist()
-        wrong_no = label_errors(level, lacking).tolist()
-        return [
-            (a, b, yes * (a == label) + no * (b == label), wrong_yes[a] + wrong_no[b])
-            for a in labels
-            for b in labels
-            if a != b
-        ]
+        own, every = self._weights_of(asked, place)
+        yes = every[features]
+        no = own - yes
+        having = level.with_feature[place, features]
+        wrong_yes = label_errors(level, having)
+        wrong_no = label_errors(level, level.totals[place] - having)
+        apart = _apart(having.shape[1])
+        keys = [yes * (a == label) + no * (b == label) for a, b in apart]
+        errors = [wrong_yes[:, a] + wrong_no[:, b] for a, b in apart]
+        return np.concatenate(keys), np.concatenate(errors)
 
-    def _weight(self, members: int) -> int:
-        inside = as_masks([members], len(self._weights))[0].astype(bool)
-        return int(self._weights[inside].sum())
+    def _weight(self, asked: int, place: int) -> int:
+        """Weight of a set: known where a set above was looked at."""
+        if (asked, place) not in self._own:
+            self._weights_of(asked, place)
+        return self._own[asked, place]
 
-    def _leaf_of(self, level: Level, place: int, key: int, errors: int) -> Leaf:
-        weight = self._weight(level.sets[place])
+    def _weights_of(self, asked: int, place: int) -> tuple[int, NDArray[np.int64]]:
+        """Weight of a set, and of those of it that have each feature.
+
+        Combinations are added up by their answers to eight questions at a time, once a set.
+        """
+        members = as_masks([self._levels[asked].sets[place]], self._answers.shape[1])[0]
+        inside = np.flatnonzero(members.view(bool))
+        bytes_of = [np.take(eight, inside) for eight in self._answers]
+        own, every = 0, np.zeros(8 * len(bytes_of), dtype=np.int64)
+        for shift, digits in self._digits:
+            weights = np.take(digits, inside)
+            sums = [BITS.T @ np.bincount(one, weights, minlength=256) for one in bytes_of]
+            every += np.concatenate(sums).astype(np.int64) << shift
+            own += int(weights.sum()) << shift
+        self._own[asked, place] = own
+        return own, every
+
+    def _enter_below(self, asked: int, place: int, features: IntArray) -> None:
+        """Keep the weights of the sets that questions lead to from one set."""
+        if (asked, place) in self._entered:
+            return
+        self._entered.add((asked, place))
+        own, every = self._weights_of(asked, place)
+        level, below = self._levels[asked], asked + 1
+        to = zip(
+            level.yes[place, features].tolist(), level.no[place, features].tolist(), strict=True
+        )
+        for (yes, no), weight in zip(to, every[features].tolist(), strict=True):
+            self._own[below, yes], self._own[below, no] = weight, own - weight
+
+    def _leaf_of(self, asked: int, place: int, key: int, errors: int) -> Leaf:
+        level, weight = self._levels[asked], self._weight(asked, place)
         for label, wrong in enumerate(label_errors(level, level.totals[place]).tolist()):
             if wrong == errors and key == (weight if label == self._label else 0):
                 return Leaf(label)
@@ -182,8 +216,9 @@ class Fronts:
     def _stump_of(
         self, asked: int, place: int, feature: int, key: int, errors: int
     ) -> Split | None:
-        for a, b, own, wrong in self._stump_pairs(asked, place, feature):
-            if (own, wrong) == (key, errors):
+        keys, wrong = self._stumps(asked, place, np.array([feature]))
+        for at, (a, b) in enumerate(_apart(self._trees.n_labels)):
+            if (int(keys[at]), int(wrong[at])) == (key, errors):
                 return Split(feature, Leaf(a), Leaf(b))
         return None
 
@@ -195,7 +230,7 @@ class Fronts:
         feature = next(f for f in range(len(cuts)) if not cuts[f] and f not in path)
         deeper = (*path, feature)
         if leaves == 2:
-            reached: Node = self._leaf_of(level, place, key, errors)
+            reached: Node = self._leaf_of(asked, place, key, errors)
             assert isinstance(reached, Leaf)
             nobody: Node = Leaf(1 if reached.prediction == 0 else 0)
         else:
@@ -214,6 +249,18 @@ class Fronts:
         if asked + 1 == len(self._levels):
             return []
         return pairs(leaves, len(self._trees.table[asked + 1]))
+
+
+def _digits(weights: NDArray[np.int64]) -> list[tuple[int, FloatArray]]:
+    """Whole numbers as parts that begin at some bit, whose sums are exact in doubles."""
+    if int(weights.sum()) < 2**53:
+        return [(0, weights.astype(float))]
+    some = 2**24 - 1  # of them 2²⁹ rows may be added up
+    return [(bit, (weights >> bit & some).astype(float)) for bit in (0, 24, 48)]
+
+
+def _apart(labels: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(labels) for b in range(labels) if a != b]
 
 
 def _leaf_front(errors: list[int], weight: int, label: int) -> Front:

@@ -7,10 +7,9 @@ from rashomon_explorer.array_types import FloatArray, IntArray
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
 from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.least import branch_errors, label_errors, pairs
-from rashomon_explorer.trees.rows import MergedRows, as_masks
+from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
 
 _AT_ONCE = 4096  # sets whose stumps are looked at together
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
 
 
 class Reached:
@@ -31,7 +30,7 @@ class Reached:
 
     def __init__(self, counts: Counts, rows: MergedRows) -> None:
         self._counts, self._rows = counts, rows
-        self._answers = np.packbits(rows.patterns.T, axis=0)
+        self._answers = rows.packed
         self._times = np.zeros(rows.counts.shape)
 
     def labels(self, limit: IntArray) -> FloatArray:
@@ -201,7 +200,7 @@ class _Said:
 
 def _by_eights(yes: FloatArray, no: FloatArray) -> FloatArray:
     """Sum (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
-    return np.asarray(_BITS @ yes + (1 - _BITS) @ no)
+    return np.asarray(BITS @ yes + (1 - BITS) @ no)
 
 
 def _read(values: FloatArray, at: IntArray) -> FloatArray:

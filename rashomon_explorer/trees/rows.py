@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray, IntArray, Mask
 from rashomon_explorer.exceptions import DataError
 
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
+"""The eight answers (256, 8) that each byte of packed ones holds."""
+
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
@@ -53,6 +56,11 @@ class MergedRows:
     def wrong(self) -> IntArray:
         """Cost (U, C) of each label on the rows of each combination."""
         return wrong(self.counts, self.costs)
+
+    @cached_property
+    def packed(self) -> NDArray[np.uint8]:
+        """Answers (m/8, U) of each combination, eight questions to a byte."""
+        return np.packbits(self.patterns.T, axis=0)
 
     @cached_property
     def masks(self) -> list[int]:

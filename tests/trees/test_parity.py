@@ -9,6 +9,7 @@ from rashomon_explorer.trees import (
     best_with_parity,
     parity_front,
 )
+from rashomon_explorer.trees.fronts import Fronts
 from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
 
 CLASSES = [
@@ -109,3 +110,24 @@ def test_bad_questions_are_refused(groups, settings, match):
         return
     with pytest.raises(ValueError, match=match):
         best_with_parity(counted, groups, **asked)
+
+
+@pytest.mark.parametrize("large", [1, 2**57 + 3])
+def test_weights_of_any_size_are_added_up_exactly(large):
+    counted, X, _, trees, losses, said = made((3, 4, None, 2, True), 1)
+    weights = np.arange(1, len(counted.rows.patterns) + 1, dtype=np.int64) * large
+    of_rows = np.zeros(len(X), dtype=object)
+    first = np.unique(counted.rows.place, return_index=True)[1]
+    of_rows[first] = [int(weight) for weight in weights]
+    fronts = Fronts(counted, weights, 1, 1.0, 10_000)
+    leaves = np.array([leaves_of(tree) for tree in trees])
+    for many in (1, 2, 3, 4):
+        best = {}
+        for at in np.flatnonzero(leaves == many):
+            key = sum(of_rows[said[at] == 1])
+            best[key] = min(best.get(key, np.inf), losses[at])
+        keys, errors = fronts.whole(many)
+        assert sorted(best) == keys.tolist()
+        assert [best[key] for key in keys.tolist()] == pytest.approx(errors / 12 + 0.02 * many)
+        key, wrong = int(keys[-1]), int(errors[-1])
+        assert fronts.tree(many, key, wrong) in trees
