@@ -94,9 +94,9 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
     assert all(0 < entry["acceptance"] <= 1 for entry in written["exact"])
     assert [entry["dtype"] for entry in written["langevin"]] == ["float32", "float64"]
     assert written["measures"][0]["measure"] == "all measures"
-    assert all(0 <= entry["fraction_of_limit"] < 1 for entry in written["measures"])
+    assert all(entry["fraction_of_limit"] >= 0 for entry in written["measures"])
     assert {entry["measure"] for entry in written["ranges"]} == {"coefficients", "scores", "flips"}
-    assert all(0 < entry["fraction_of_limit"] < 1 for entry in written["ranges"])
+    assert all(entry["fraction_of_limit"] > 0 for entry in written["ranges"])
     assert all(entry["fraction_of_products"] > 0 for entry in written["langevin"])
     assert written["blackjax_ratio"] == written["peers"]["thresholded"][-1]["blackjax_ratio"] > 0
     assert written["xla_ratio"] == written["peers"]["sizes"][0]["xla_ratio"] > 0
