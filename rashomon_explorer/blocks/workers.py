@@ -1,8 +1,9 @@
 """Who does the work on blocks and other parts: threads, any executor, joblib, or a cluster."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
@@ -19,7 +20,8 @@ run twice, it returns the same."""
 
 _TRIES = 10
 _REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
-_PATIENCE_SECONDS = 60.0  # for one worker to be there again
+_PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
+_LOOK_SECONDS = 5.0  # between looks whether there is one
 
 
 class Workers(Protocol):
@@ -139,7 +141,7 @@ class Jobs:
 
 
 class OnDask:
-    """Workers of a Dask cluster: rows are sent once, results fetched and let go.
+    """Workers of a Dask cluster: rows are sent once, to one, and others fetch them from it.
 
     Tasks add up, they neither draw nor charge: one that runs twice, because the worker that had run
     it is gone, returns the same.
@@ -205,10 +207,13 @@ class OnDask:
         return bool(self.client.status == "running")
 
     def _gathered(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> list[Any]:
-        held = self._source(source)
-        futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
+        held, there = self._source(source), self.client.nthreads()
+        futures = [
+            self.client.submit(task, held, what, span, pure=False, **whom)
+            for span, whom in zip(spans, _dealt(there, len(spans)), strict=True)
+        ]
         # All at once, before the first is used: a second try would hand it out again.
-        found: list[Any] = self.client.gather(futures)
+        found: list[Any] = self._awaited(self.client.gather(futures, asynchronous=True))
         return found
 
     def _source(self, source: RowSource) -> Any:
@@ -219,13 +224,32 @@ class OnDask:
         return self._sent[1]
 
     def _scattered(self, source: RowSource) -> Any:
-        """Rows on all workers; a scheduler that loses one meanwhile says so in a KeyError."""
+        """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error.
+
+        Not on all (``broadcast=True``): Dask never ends that when a worker dies while it copies.
+        """
         try:
-            return self.client.scatter(source, broadcast=True, hash=False)
+            return self._awaited(self.client.scatter(source, hash=False, asynchronous=True))
         except (TypeError, PickleError):  # these rows cannot be sent, to whomever
             raise
         except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
+
+    def _awaited(self, asked: Any) -> Any:
+        """Wait as long as there is somebody to wait for: without a worker Dask waits for ever."""
+        pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
+        seen = time.monotonic()
+        try:
+            while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
+                if self.client.status == "closed":
+                    raise ConnectionError("the client was closed")
+                if not self._running or self.client.nthreads():
+                    seen = time.monotonic()  # a client that looks for its scheduler ends by itself
+                elif time.monotonic() - seen > _PATIENCE_SECONDS:
+                    raise TimeoutError("no worker came, or came back")
+            return pending.result()
+        finally:
+            pending.cancel()
 
     def __reduce__(self) -> Any:
         """Leave the cluster behind: workers of a copy are threads."""
@@ -257,6 +281,19 @@ def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
         "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
         f"{type(executor).__name__}"
     )
+
+
+def _dealt(threads: dict[str, int], count: int) -> list[dict[str, Any]]:
+    """Whom to ask for each of so many tasks, in turn, as Dask is told of it.
+
+    Where the rows are would draw all of them there. Somebody else may do it, as when who was asked
+    is gone.
+    """
+    asked = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    if not asked:
+        return [{}] * count
+    dealt = (asked[place % len(asked)] for place in range(count))
+    return [{"workers": [worker], "allow_other_workers": True} for worker in dealt]
 
 
 def _broken() -> tuple[type[BaseException], ...]:
