@@ -17,22 +17,14 @@ from rashomon_explorer.rashomon_set.files import written_as
 from rashomon_explorer.rashomon_set.linear_only import LINEAR_ONLY
 from rashomon_explorer.rashomon_set.links import in_words, likeliest
 from rashomon_explorer.rashomon_set.models import (
-    STORABLE,
     DecisionTrees,
     FittedModels,
     Models,
     StoredPredictions,
 )
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
-from rashomon_explorer.rashomon_set.parts import (
-    Arrays,
-    Values,
-    labels,
-    number,
-    number_of,
-    tree_plan_of,
-    tree_plan_values,
-)
+from rashomon_explorer.rashomon_set.parts import Arrays, Values
+from rashomon_explorer.rashomon_set.predictor_parts import fields_of, parts_of
 from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
 from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
 from rashomon_explorer.validation import check_nonnegative_or_infinite
@@ -260,52 +252,12 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     def to_parts(self) -> tuple[Arrays, Values]:
         """Arrays and JSON values for a file, of stored predictions or trees."""
-        arrays: Arrays = {"losses": self.losses}
-        held: Values = {}
-        for name, part in (("models", self.models), ("reference", self.reference)):
-            own, values = _stored(part)
-            arrays |= {f"{name}.{key}": array for key, array in own.items()}
-            held[name] = {"kind": part.kind, **values}
-        return arrays, {
-            **held,
-            "least": number(self.least),
-            "psi": number(self.psi),
-            "task": self.task,
-            "classes": labels(self.classes),
-            "names": list(self.names),
-            "loss": self.loss,
-            "guarantee": self.guarantee.to_dict(),
-            "steps": list(self.steps),
-            "complete": self.complete,
-            "independent": self.independent,
-            "uniform": self.uniform,
-            "plan": tree_plan_values(self.planned),
-        }
+        return parts_of(self)
 
     @classmethod
     def from_parts(cls, arrays: Arrays, values: Values) -> Self:
         """Inverse of :meth:`to_parts`."""
-        parts = {}
-        for name in ("models", "reference"):
-            at = f"{name}."
-            own = {k.removeprefix(at): v for k, v in arrays.items() if k.startswith(at)}
-            parts[name] = STORABLE[values[name]["kind"]].from_parts(own, values[name])
-        return cls(
-            **parts,
-            losses=arrays["losses"],
-            least=number_of(values["least"]),
-            psi=number_of(values["psi"]),
-            task=values["task"],
-            classes=tuple(values["classes"]),
-            names=tuple(values["names"]),
-            loss=values["loss"],
-            guarantee=Guarantee.from_dict(values["guarantee"]),
-            steps=tuple(values["steps"]),
-            complete=values.get("complete", False),  # files of older versions do not say
-            independent=values.get("independent", False),
-            uniform=values.get("uniform", False),
-            planned=tree_plan_of(values.get("plan")),
-        )
+        return cls(**fields_of(arrays, values))
 
     def release(self) -> ReleasedTrees:
         """Keep privately drawn trees and their guarantee alone.
@@ -352,13 +304,3 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     def _public_view(self) -> Any:
         return self.release() if self.guarantee.holds else self
-
-
-def _stored(part: Any) -> tuple[Arrays, Values]:
-    if part.kind not in STORABLE:
-        raise TypeError(
-            f"{part.kind} could be written by pickle alone, which runs code when it is read: keep "
-            "what they predict with stored(X).save(path), or save each model with skops or ONNX"
-        )
-    arrays, values = part.to_parts()
-    return arrays, values
