@@ -45,7 +45,9 @@ def load_csv(
     drop: Sequence[str] = (),
     name: str | None = None,
 ) -> Bunch:
-    r"""Load a comma-separated UTF-8 file with a header.
+    r"""Load a UTF-8 file with a header, separated by commas, semicolons, tabs or bars.
+
+    Which of them is seen from the first lines. Where it is not commas, ``1,5`` is one and a half.
 
     Every feature needs a public declaration: a numeric one its ``bounds``, a categorical one its
     ``categories``. A value outside the declared bounds is clipped to the nearer bound; that is
@@ -137,7 +139,8 @@ def load_csv(
         frame,
         declared,
         name=name or _name(source),
-        description="Rows of a CSV file, declared by the user.",
+        description=f"Rows of a CSV file{', ' * bool(table.written)}{table.written}, declared by "
+        "the user.",
         source="your own CSV",
         place=table.place,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rashomon_explorer.datasets.separators import SEPARATORS, separator_of, with_points
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.schema.checks import check_unique
 
@@ -20,6 +21,8 @@ class CsvTable:
     # (n_rows, n_columns): columns that hold only numbers are numeric, all others are text
     frame: pd.DataFrame
     lines: npt.NDArray[np.int64]  # (n_rows,)
+    # how the values are separated where that is not by commas: what was taken for granted
+    written: str = ""
 
     def place(self, position: int) -> str:
         """Name the file line of a row."""
@@ -27,24 +30,30 @@ class CsvTable:
 
 
 def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
-    r"""Parse comma-separated text with a header.
+    r"""Parse text with a header, separated by commas, semicolons, tabs or bars.
 
-    Blank lines are skipped; ``text_columns`` stay text even if all their values look like numbers.
+    Which of them is seen from the header and the first lines; where it is not commas, decimals may
+    be written with a comma. Blank lines are skipped; ``text_columns`` stay text even if all their
+    values look like numbers.
 
     >>> table = parse_csv("age,home\n20,rent\n\n31,own\n")
     >>> table.frame["age"].tolist(), table.lines.tolist()
     ([20, 31], [2, 4])
+    >>> parse_csv("age;rate\n20;1,5\n").frame["rate"].tolist()
+    [1.5]
     """
-    names, header_line, body = _split_header(text)
+    separator = separator_of(text)
+    names, header_line, body = _split_header(text, separator)
     first_line = text[: len(text) - len(body)].count("\n") + 1
     quoted = '"' in body
-    lines = (_lines_quoted if quoted else _lines_plain)(body, len(names), first_line)
+    lines = (_lines_quoted if quoted else _lines_plain)(body, len(names), first_line, separator)
     if not lines.size:
         raise DataError(
             f"the file has a header (line {header_line}) and no rows below it: add the rows"
         )
     frame = pd.read_csv(
         io.StringIO(body),
+        sep=separator,
         header=None,
         names=names,
         index_col=False,
@@ -52,15 +61,20 @@ def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
         # pandas must not guess that "NA" is missing: columns.py says it with the line
         na_filter=False,
         low_memory=False,
-        skipinitialspace=True,
+        skipinitialspace=separator != "\t",
     )
-    return CsvTable(frame, lines)
+    if separator == ",":
+        return CsvTable(frame, lines)
+    frame, decimals = with_points(frame, text_columns)
+    written = f"separated by {SEPARATORS[separator]}{' with decimal commas' if decimals else ''}"
+    return CsvTable(frame, lines, written)
 
 
-def _split_header(text: str) -> tuple[list[str], int, str]:
+def _split_header(text: str, separator: str) -> tuple[list[str], int, str]:
     """Read the header without pandas, which would rename a repeated column to ``name.1``."""
     stream = io.StringIO(text, newline="\n")
-    reader = csv.reader(stream, skipinitialspace=True, strict=True)
+    spaced = separator != "\t"
+    reader = csv.reader(stream, delimiter=separator, skipinitialspace=spaced, strict=True)
     line, names = 1, []
     try:
         for names in reader:
@@ -77,12 +91,6 @@ def _split_header(text: str) -> tuple[list[str], int, str]:
 
 
 def _check_header(names: list[str], line: int) -> None:
-    for separator, word in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and separator in names[0]:
-            raise DataError(
-                f"the header on line {line} has one column, {names[0]!r}: the file seems to be "
-                f"separated by {word}, but commas are expected; save it with commas"
-            )
     for position, name in enumerate(names, start=1):
         if not name:
             raise DataError(
@@ -95,16 +103,16 @@ def _check_header(names: list[str], line: int) -> None:
         raise DataError(f"in the header on line {line}, {error}") from None
 
 
-def _lines_plain(body: str, width: int, first_line: int) -> npt.NDArray[np.int64]:
-    """Row lines where no value is quoted: commas are counted on the bytes, a line at a time."""
+def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
+    """Row lines where no value is quoted: separators are counted on the bytes, a line at a time."""
     content = np.frombuffer(body.encode(), dtype=np.uint8)
     ends = np.flatnonzero(content == ord("\n"))
     if content.size and content[-1] != ord("\n"):
         ends = np.append(ends, content.size)
     starts = np.concatenate([[0], ends + 1])[: ends.size]
-    commas = np.flatnonzero(content == ord(","))
+    commas = np.flatnonzero(content == ord(separator))
     counts = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
-    # only a line without a comma can be blank, so that few lines are looked at one by one
+    # only a line without a separator can be blank, so that few lines are looked at one by one
     lone = np.flatnonzero(counts == 1)
     blank = [
         line for line in lone if not content[starts[line] : ends[line]].tobytes().strip(b" \t")
@@ -112,21 +120,26 @@ def _lines_plain(body: str, width: int, first_line: int) -> npt.NDArray[np.int64
     rows = np.delete(np.arange(ends.size), blank)
     wrong = rows[counts[rows] != width]
     if wrong.size:
-        _refuse_ragged(first_line + int(wrong[0]), int(counts[wrong[0]]), width)
+        _refuse_ragged(first_line + int(wrong[0]), int(counts[wrong[0]]), width, separator)
     return (first_line + rows).astype(np.int64)
 
 
-def _lines_quoted(body: str, width: int, first_line: int) -> npt.NDArray[np.int64]:
-    """Row lines where a quoted value may hold commas and line ends."""
+def _lines_quoted(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
+    """Row lines where a quoted value may hold separators and line ends."""
     physical = body.split("\n")
-    reader = csv.reader(io.StringIO(body, newline="\n"), skipinitialspace=True, strict=True)
+    reader = csv.reader(
+        io.StringIO(body, newline="\n"),
+        delimiter=separator,
+        skipinitialspace=separator != "\t",
+        strict=True,
+    )
     lines: list[int] = []
     start = 0
     try:
         for cells in reader:
             if physical[start].strip(" \t") or len(cells) > 1:
                 if len(cells) != width:
-                    _refuse_ragged(first_line + start, len(cells), width)
+                    _refuse_ragged(first_line + start, len(cells), width, separator)
                 lines.append(first_line + start)
             start = reader.line_num
     except csv.Error as error:
@@ -136,8 +149,9 @@ def _lines_quoted(body: str, width: int, first_line: int) -> npt.NDArray[np.int6
     return np.array(lines, dtype=np.int64)
 
 
-def _refuse_ragged(line: int, found: int, width: int) -> None:
+def _refuse_ragged(line: int, found: int, width: int, separator: str) -> None:
+    word = SEPARATORS[separator].removesuffix("s")
     raise DataError(
         f"line {line} has {found} values, but the header names {width} columns: correct the "
-        "line, and put a value that contains a comma in double quotes"
+        f"line, and put a value that contains a {word} in double quotes"
     )

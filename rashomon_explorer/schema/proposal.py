@@ -14,6 +14,7 @@ from rashomon_explorer.schema.categorical import Categorical
 from rashomon_explorer.schema.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.schema.checks import Bounds, Level, check_unique
 from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.dates import looks_like_dates
 from rashomon_explorer.schema.numeric import Numeric
 from rashomon_explorer.schema.table_schema import TableSchema
 from rashomon_explorer.schema.tables import cells_of, column_labels
@@ -50,8 +51,9 @@ def propose_schema(
     sensitive : iterable of str, default=()
         Columns that no model is to see.
     ignore : iterable of str, default=()
-        Columns to leave out. Text of more than 50 levels, columns that hold one value alone, and
-        whole numbers that count the rows (1, 2, 3, ..., in any order) are left out anyway.
+        Columns to leave out. Text of more than 50 levels, dates and months, columns that hold one
+        value alone, and whole numbers that count the rows (1, 2, 3, ..., in any order) are left
+        out anyway.
     categorical : iterable of str, default=()
         Columns whose numbers are codes of levels.
     path : str or path, optional
@@ -124,7 +126,8 @@ def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
     if not coded and _is_number(cells[~absent], role):
         return _numeric(cells, name, {"role": role, **missing})
     levels = _levels(cells[~absent])
-    if len(levels) < 2 or len(levels) > _MOST_LEVELS:
+    dated = not coded and role != "sensitive" and looks_like_dates(cells)
+    if len(levels) < 2 or len(levels) > _MOST_LEVELS or dated:
         return Anything(name, role="ignore" if role == "feature" else role, learnt=("role",))
     kind = YesNo if len(levels) == 2 else Categorical
     return kind(name, levels, role=role, learnt=("kind", "levels", "missing"), **missing)

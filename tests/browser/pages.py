@@ -62,6 +62,13 @@ _PICK = """(() => {
   }
 })()"""
 
+# On a phone some places have a line that opens them.
+_UNFOLD = """(() => {
+  const figure = document.querySelector(`.rx-plot-area[data-figure='${arguments[0]}']`);
+  const line = figure?.closest('.rx-folds:not([data-open])')?.querySelector('.rx-fold button');
+  if (line?.checkVisibility()) line.click();
+})()"""
+
 
 class Page:
     """One visit."""
@@ -108,7 +115,7 @@ class Page:
         self.go(_VIEWS[figure])
         if not self._sees(figure):
             self.run(_PICK, _VIEWS[figure], _CALLED[figure])
-            self.wait(lambda: self._sees(figure), figure)
+            self.wait(lambda: self.run(_UNFOLD, figure) or self._sees(figure), figure)
 
     def _sees(self, figure: str) -> bool:
         place = f".rx-plot-area[data-figure='{figure}']"

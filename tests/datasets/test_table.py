@@ -91,8 +91,9 @@ def test_a_word_for_missing_is_not_swallowed():
         ("a,,c\n1,2,3\n", "column 2 of 3 has no name in the header on line 1"),
         (",\n1,2\n", "column 1 of 2 has no name in the header on line 1"),
         ("a,b,\n1,2,\n", "column 3 of 3 has no name"),
-        ("a;b\n1;2\n", "seems to be separated by semicolons, but commas are expected"),
-        ("a\tb\n1\t2\n", "seems to be separated by tabs, but commas are expected"),
+        ("a;b\n1;2\n1\n", "line 3 has 1 values, but the header names 2 columns"),
+        ("a;b\n1;2\n1;2;3\n", "put a value that contains a semicolon in double quotes"),
+        ("a\tb\n1\t2\t3\n", "line 2 has 3 values, but the header names 2 columns"),
         ('a,"b\n1,2\n', "the header on line 1 cannot be read"),
         ('a,b\n1,2\n3,"x\n', "line 3 cannot be read (unexpected end of data): check its quotes"),
         ('a,b\n1,2\n3,"x"y\n', "line 3 cannot be read"),
@@ -104,3 +105,27 @@ def test_a_word_for_missing_is_not_swallowed():
 def test_files_that_are_no_table_are_refused_with_the_line(text, message):
     with pytest.raises(DataError, match=re.escape(message)):
         parse_csv(text)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_table_is_the_same_whatever_separates_its_values(separator, quoted):
+    rows = [["age", "home", "rate"], ["20", "own", "1.5"], ["44", "to rent", "2"], ["", "x", "0"]]
+    rows[1][1] = f'"o{separator}wn"' if quoted else "own"
+    table = parse_csv("\n".join(separator.join(row) for row in rows) + "\n")
+    assert table.frame["age"].tolist() == ["20", "44", ""]
+    assert table.frame["home"].tolist() == [rows[1][1].strip('"'), "to rent", "x"]
+    assert table.frame["rate"].tolist() == [1.5, 2, 0] and table.lines.tolist() == [2, 3, 4]
+    assert bool(table.written) == (separator != ",")
+
+
+def test_decimal_commas_are_numbers_and_text_with_commas_stays_text():
+    text = "rate;gap;place;code\n1,5;2,5;a,b;1,2\n-3;;1,5 km;2,3\n+0,25;1,5;c;x\n"
+    table = parse_csv(text, text_columns=["code"])
+    assert table.frame["rate"].tolist() == [1.5, -3, 0.25]
+    assert table.frame["gap"].tolist() == ["2.5", "", "1.5"]  # read as numbers with one missing
+    assert table.frame["place"].tolist() == ["a,b", "1,5 km", "c"]
+    assert table.frame["code"].tolist() == ["1,2", "2,3", "x"]
+    assert table.written == "separated by semicolons with decimal commas"
+    # Negative control: among commas "1,5" is two values, and quoted it is text.
+    assert parse_csv('rate,b\n"1,5",2\n').frame["rate"].tolist() == ["1,5"]

@@ -232,3 +232,14 @@ def test_the_target_that_is_proposed_can_be_predicted(columns, target):
     proposed = TableEditor.proposed("loans", frame).schema
     assert proposed.target.name == target
     assert [one.name for one in proposed.columns if one.role == "target"] == [target]
+
+
+def test_a_table_with_semicolons_and_dates_is_read_and_said(panel, explorer):
+    rows = [f"{20 + i},{i % 9};2019-{1 + i % 12:02d};{'yes' if i % 3 else 'no'}" for i in range(60)]
+    panel.file.choose("haus.csv", "\n".join(["fläche;monat;verkauft", *rows]).encode())
+    assert "separated by semicolons with decimal commas" in explorer.state.message
+    assert panel.table.frame["fläche"].tolist()[1] == 21.1
+    assert panel.table.schema["monat"].role == "ignore"
+    assert "&#x27;monat&#x27; looks like dates" in panel.notes.value
+    explorer.state.view = "release"
+    assert "monat" not in panel.notes.value  # it was read from the rows

@@ -169,3 +169,25 @@ def test_numbers_that_count_the_rows_are_left_out_and_said_to_be_learnt():
     assert propose_schema(frame.head(20))["id"].role == "feature"
     assert propose_schema(frame, categorical=["id"])["id"].role == "ignore"  # too many levels
     assert propose_schema(frame, target="id")["id"].role == "target"
+
+
+@pytest.mark.parametrize(
+    ("dates", "left_out"),
+    [
+        (["2019-01", "2019-02", "2020-12"], True),
+        (["2019-01-05", "2019-01-06", "2020-12-31"], True),
+        (["05.01.2019", "31.12.2020", "1.2.2021"], True),
+        (["01/05/2019", "12/31/2020", "2/1/2021"], True),
+        (["2019-01-05 10:00", "2019-01-06T11:30:05Z", "2020-12-31"], True),
+        (["2019-13", "2019-02", "2020-12"], False),  # no month: codes of something
+        (["19-01", "19-02", "20-12"], False),
+        (["A-2019", "B-2019", "C-2020"], False),
+    ],
+)
+def test_dates_are_no_levels(dates, left_out):
+    frame = pd.DataFrame({"when": dates * 20, "x": range(60), "y": ["a", "b", "a"] * 20})
+    schema = propose_schema(frame, target="y")
+    assert isinstance(schema["when"], Anything if left_out else Categorical)
+    assert "when" not in schema.unconfirmed or "role" in schema.unconfirmed["when"] or not left_out
+    # Who says that they are levels is believed.
+    assert isinstance(propose_schema(frame, target="y", categorical=["when"])["when"], Categorical)

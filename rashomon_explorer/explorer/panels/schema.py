@@ -184,10 +184,12 @@ class SchemaPanel:
 
     def propose(self, name: str, frame: pd.DataFrame, called: str = "") -> None:
         """Put a table into the form, with a declaration proposed from its rows."""
+        written = frame.attrs.pop("written", "")
         self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.say(
-            f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns. Check what was "
+            f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns"
+            f"{', ' if written else ''}{written}. Check what was "
             "proposed, confirm it, then press Use this table."
         )
 

@@ -19,7 +19,9 @@ def _csv(content: bytes, name: str) -> pd.DataFrame:
         raise DataError(
             f"{name} is not UTF-8 text (byte {error.start}): save it as a UTF-8 CSV file"
         ) from None
-    return parse_csv(text.replace("\r\n", "\n")).frame
+    table = parse_csv(text.replace("\r\n", "\n"))
+    table.frame.attrs["written"] = table.written
+    return table.frame
 
 
 def _parquet(content: bytes, name: str) -> pd.DataFrame:

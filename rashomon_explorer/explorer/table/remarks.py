@@ -8,9 +8,10 @@ import pandas as pd
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.schema import Numeric
+from rashomon_explorer.schema import Anything, Numeric
 from rashomon_explorer.schema.cells import as_text, read_numbers
 from rashomon_explorer.schema.column import Column
+from rashomon_explorer.schema.dates import looks_like_dates
 from rashomon_explorer.schema.words import quoted
 
 _MOST_ROWS = 20_000
@@ -118,9 +119,32 @@ def _errors_left(target: pd.Series, numeric: bool) -> Callable[[FloatArray], flo
     return by_majority
 
 
+def _dated(frame: pd.DataFrame, name: str) -> bool:
+    return looks_like_dates(frame[name])
+
+
+def _dates(table: TableEditor) -> list[str]:
+    found = [
+        one.name
+        for one in table.schema.columns
+        if isinstance(one, Anything)
+        and table.once(("dates", one.name), partial(_dated, table.frame, one.name))
+    ]
+    if not found:
+        return []
+    many = len(found) > 1
+    return [
+        f"{quoted(found)} {'look' if many else 'looks'} like dates, each of which would be a level "
+        f"of its own: {'they are' if many else 'it is'} left out. To use one, put a column of "
+        "numbers in the file, such as days since a day that everybody knows, and declare its "
+        "bounds."
+    ]
+
+
 _REMARKS: tuple[Callable[[TableEditor], list[str]], ...] = (
     _target,
     _features,
     _named_like_the_target,
     _too_good,
+    _dates,
 )
