@@ -166,6 +166,15 @@ def test_importance_and_noise_are_told_of_trees_too(page):
     page.state.leaf_penalty = 0.005
 
 
+def test_importance_is_measured_on_resampled_tables_of_trees_too(page):
+    assert "importance_distribution" in _offered(page)
+    card = page.cards["importance_distribution"]
+    card.redraw()
+    figure = card.view.figure
+    assert "is the most important in" in figure["layout"]["title"]["text"]
+    assert set(card.recipe().table().index) == set(page.rashomon_set.models.feature_names)
+
+
 def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
     answers, models = page.tree_answers, page.rashomon_set
     assert answers.beside(models) is answers.counted

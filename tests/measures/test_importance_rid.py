@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures import importance_distribution, rid
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ExactSampler
+from rashomon_explorer.trees import CountedTrees
+from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (80, 2))
@@ -73,6 +76,56 @@ def test_it_covers_the_truth_more_widely_than_one_table() -> None:
     alone = rid(Problem, X, Y, psi=0.01, n_bootstraps=1, n_models=32, random_state=1)
     width = [one.quantile(0.95)["x0"] - one.quantile(0.05)["x0"] for one in (wide, alone)]
     assert width[0] > width[1]
+
+
+def test_of_trees_it_is_that_of_every_tree_written_out() -> None:
+    """Of each resampled table all trees within ψ, and their reliance over all pairs of its rows."""
+    X, y = some_rows(4, n=24)
+    trees, psi, n_models = whole_class(3, 3), 0.06, 2_000
+    seen: list[tuple[Any, Any]] = []
+
+    def counted(rows: Any, labels: Any) -> CountedTrees:
+        seen.append((rows.astype(int), labels))
+        return CountedTrees(rows, labels, max_leaves=3, leaf_penalty=0.01, classes=[0, 1])
+
+    asked = {"psi": psi, "n_bootstraps": 3, "n_models": n_models, "random_state": 2}
+    found = rid(counted, X, y, **asked)
+    wanted = [_reliances(trees, rows, labels, psi) for rows, labels in seen]
+    assert len({len(one) for one in wanted}) > 1  # each table has a set of its own
+    grid = np.unique(np.concatenate(wanted).round(9))
+    shares = np.mean(
+        [(one[:, None] <= grid[:, None] + 1e-9).mean(axis=0) for one in wanted], axis=0
+    )
+    apart = np.abs(found.cdf(grid + 1e-9).to_numpy() - shares).max()
+    assert apart < np.sqrt(np.log(6 * 2 / 1e-6) / (2 * n_models))  # Massart's bound, of each
+    # The control: trees of the table itself are others.
+    alone = _reliances(trees, X, y, psi)
+    share = (alone[:, None] <= grid[:, None] + 1e-9).mean(axis=0)
+    assert np.abs(found.cdf(grid + 1e-9).to_numpy() - share).max() > 3 * apart
+    with pytest.raises(ValueError, match="sampler is for linear models"):
+        rid(counted, X, y, sampler=ExactSampler(), **asked)
+
+
+def _reliances(trees: list[Any], X: Any, y: Any, psi: float) -> FloatArray:
+    n, found = len(X), []
+    losses = [errors_of(tree, X, y) / n + 0.01 * leaves_of(tree) for tree in trees]
+    for tree, loss in zip(trees, losses, strict=True):
+        if loss > min(losses) + psi:
+            continue
+        before = errors_of(tree, X, y) / n
+        found.append([_switched(tree, X, y, j) - before for j in range(X.shape[1])])
+    return np.array(found)
+
+
+def _switched(tree: Any, X: Any, y: Any, column: int) -> float:
+    """Mean over all pairs of different rows, the column from the other one."""
+    wrong = {}
+    for value in (0, 1):
+        given = X.copy()
+        given[:, column] = value
+        wrong[value] = np.array([says(tree, row) for row in given]) != y
+    others = X[:, column].sum() - X[:, column], (1 - X[:, column]).sum() - (1 - X[:, column])
+    return float((others[0] * wrong[1] + others[1] * wrong[0]).sum() / (len(X) * (len(X) - 1)))
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,18 @@ import plotly.graph_objects as go
 from rashomon_explorer.explorer.cards.base import Recipe
 from rashomon_explorer.explorer.cards.said import also_said
 from rashomon_explorer.explorer.cards.study import StudyCard
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.picked import some, taken
 from rashomon_explorer.measures import rid
 from rashomon_explorer.measures.importance import ImportanceDistribution
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots import plot_importance_distribution
 from rashomon_explorer.plots.text import percent, short_name
+from rashomon_explorer.trees.like import counted_like
 
 MOST_ROWS = 1_000
 _TABLES, _MODELS = 8, 48
+_ELSEWHERE = "These trees were not drawn here: nothing says which class they are of."
 
 
 class DistributionCard(StudyCard):
@@ -27,13 +30,14 @@ class DistributionCard(StudyCard):
     title = "Does importance survive another sample of people?"
     short = "Resampled importance"
     label = "Distribution of feature importance over good models of resampled tables"
-    linear = True
+    linear = and_trees = True
     of_targets: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "groups")
     definition = (
         "Rashomon importance distribution (Donnelly, Katta, Rudin and Browne 2023): the table is "
         f"drawn again {_TABLES} times with replacement; of each, {_MODELS} models within ψ are "
-        "drawn by hit-and-run, and their reliance on each feature is measured. RID<sub>j</sub>(k) "
+        "drawn by hit-and-run, or trees of the same class uniformly of all that are counted, and "
+        "their reliance on each feature is measured. RID<sub>j</sub>(k) "
         "is the mean share of models with importance at most k: a steep curve is a stable "
         "importance. Nothing is bought: the curator draws."
     )
@@ -43,7 +47,11 @@ class DistributionCard(StudyCard):
         super().__init__(session)
 
     def _lacks(self) -> str:
-        return super()._lacks() or self.session.exact.why_not
+        models = self.state.rashomon_set
+        if trees_in(models) is None:
+            return super()._lacks() or self.session.exact.why_not
+        planned: Any = models.planned
+        return super()._lacks() or ("" if planned and planned.questions else _ELSEWHERE)
 
     def study(self) -> Recipe:
         """See `StudyCard.study`."""
@@ -73,8 +81,21 @@ class DistributionCard(StudyCard):
 
 
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
-    """Measure the importance distribution on at most a thousand of some rows."""
+    """Measure the importance distribution on at most a thousand of some rows.
+
+    Of drawn trees that of all trees of their class on every resampled table.
+    """
     places = some(np.arange(len(X)), MOST_ROWS)
+    asked: dict[str, Any] = {"psi": models.psi, "n_bootstraps": _TABLES, "n_models": _MODELS}
+    if trees_in(models) is not None:
+        return rid(
+            lambda rows, targets: counted_like(models, rows, targets),
+            models.models.rows(taken(X, places)),
+            taken(y, places),
+            feature_names=models.models.feature_names,
+            random_state=0,
+            **asked,
+        )
     groups = {name: list(columns) for name, columns in models.feature_groups.items()}
     alone = [
         name
@@ -85,12 +106,10 @@ def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
         lambda rows, targets: set_problem(models, rows, targets, resampled=True),
         taken(X, places),
         taken(y, places),
-        psi=models.psi,
         features={**{name: [name] for name in alone}, **groups},
         feature_names=models.feature_names[:-1],
-        n_bootstraps=_TABLES,
-        n_models=_MODELS,
         random_state=0,
+        **asked,
     )
 
 

@@ -9,7 +9,8 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.trees import CountedTrees, TreeClass, label_shares
+from rashomon_explorer.trees import CountedTrees, label_shares
+from rashomon_explorer.trees.like import planned_class
 
 _SAME = 1e-9  # of a loss
 
@@ -30,10 +31,6 @@ def counted_width(
     X : array-like of shape (n_rows, n_features)
         Some of the table's rows.
     measure : PairMeasure
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
 
     Raises
     ------
@@ -60,13 +57,11 @@ def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
             f"reference must describe the same Rashomon set: its least is {counted.least!r}, the "
             f"draws' {drawn.least!r}"
         )
-    if planned is None:
+    if planned is None or not planned.questions:
         same = drawn.complexity().max(initial=0) <= counted.trees.most_leaves
     else:
-        features = len(planned.questions) or counted.trees.n_features
-        settings = (features, planned.most_leaves, planned.max_depth, planned.n_labels)
         same = (
-            TreeClass(*settings).sizes == counted.trees.sizes
+            planned_class(planned).sizes == counted.trees.sizes
             and planned.leaf_penalty == counted.leaf_penalty
             and _costs(planned.costs) == _costs(counted.rows.costs)
         )

@@ -15,16 +15,17 @@ from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
     importance_distribution,
 )
-from rashomon_explorer.measures.reliance.model_reliance import reliance_table
+from rashomon_explorer.measures.reliance.model_reliance import reliance_table, tree_table
 from rashomon_explorer.measures.reliance.problem_task import problem_task
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import progress
 from rashomon_explorer.samplers import HitAndRunSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.validation import check_count, check_positive
 
-MakeProblem = Callable[[FloatArray, NDArray[Any]], Problem]
+MakeProblem = Callable[[FloatArray, NDArray[Any]], Problem | CountedTrees]
 
 
 def rid(
@@ -47,12 +48,14 @@ def rid(
     For each bootstrap the rows are drawn n times with replacement, models are drawn uniformly
     from {θ : L_b(θ) ≤ min L_b + ψ}, and their model reliance is measured on the same resampled
     rows (Donnelly, Katta, Rudin and Browne 2023, algorithm 1). Draws of hit-and-run chains are
-    uniform in the limit. Curator: computed from private rows, not private.
+    uniform in the limit; sparse trees are counted, and drawn uniformly and independently. Curator:
+    computed from private rows, not private.
 
     Parameters
     ----------
     make_problem : callable
-        (X, y) of one bootstrap → :class:`Problem`; its bounds must not be learnt from the rows.
+        (X, y) of one bootstrap → :class:`Problem` or :class:`CountedTrees`; its bounds, thresholds
+        and classes must not be learnt from the rows.
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     psi : float
@@ -67,7 +70,8 @@ def rid(
     n_models : int, default=128
         Draws for each bootstrap.
     sampler : Sampler, optional
-        By default :class:`HitAndRunSampler`. Draws outside the set are left out.
+        Of linear models, by default :class:`HitAndRunSampler`. Draws outside the set are left
+        out.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
         Threads; the result is the same for any number.
@@ -75,7 +79,8 @@ def rid(
     Raises
     ------
     ValueError
-        If a shape, a count, a feature or the form is wrong, or a bootstrap has no draw in its set.
+        If a shape, a count, a feature or the form is wrong, a bootstrap has no draw in its set, or
+        a sampler is given for trees.
 
     Examples
     --------
@@ -83,6 +88,15 @@ def rid(
     >>> found = rid(Problem, X, y, psi=0.02, n_bootstraps=2, n_models=16, random_state=0)
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
     True
+
+    Of all sparse trees within ψ of each resampled table:
+
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> answers = np.asarray(X) > [0, 0.15]
+    >>> count = lambda rows, labels: CountedTrees(rows, labels, max_leaves=3, classes=[-1, 1])
+    >>> found = rid(count, answers, y, psi=0.02, n_bootstraps=2, n_models=16, random_state=0)
+    >>> found.mean().round(1).tolist()
+    [0.5, 0.0]
     """
     check_count(n_bootstraps=n_bootstraps, n_models=n_models)
     check_positive(psi=psi)
@@ -96,14 +110,20 @@ def rid(
     names = [str(name) for name in names] or [f"x{j}" for j in range(rows.shape[1])]
     groups = feature_groups(features, names)
     seed = check_random_state(random_state).randint(2**31, size=4).tolist()
-    chosen = HitAndRunSampler() if sampler is None else sampler
 
     def one(stream: np.random.SeedSequence) -> pd.DataFrame:
         rng = np.random.default_rng(stream)
         drawn = rng.integers(len(rows), size=len(rows))
-        problem = make_problem(rows[drawn], targets[drawn])
-        coef = _inside(problem, psi, chosen, n_models, rng)
-        return reliance_table(problem_task(problem, coef), groups, form)
+        resampled = rows[drawn], targets[drawn]
+        made = make_problem(*resampled)
+        if not isinstance(made, CountedTrees):
+            chosen = HitAndRunSampler() if sampler is None else sampler
+            coef = _inside(made, psi, chosen, n_models, rng)
+            return reliance_table(problem_task(made, coef), groups, form)
+        if sampler is not None:
+            raise ValueError("sampler is for linear models: trees within ψ are drawn as counted")
+        models = made.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
+        return tree_table(models, *resampled, groups, form)
 
     streams = np.random.SeedSequence(seed).spawn(n_bootstraps)
     work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")

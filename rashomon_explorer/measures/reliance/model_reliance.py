@@ -117,6 +117,14 @@ def _of_trees(
     return in_form(form, *tree_reliance(trees, rows, codes, groups))
 
 
+def tree_table(
+    models: Any, X: ArrayLike, y: ArrayLike, groups: Mapping[str, Columns], form: str = "difference"
+) -> pd.DataFrame:
+    """Reliance of a set of trees, one row a tree and one column a group."""
+    trees = models.models
+    return in_form(form, *tree_reliance(trees, *coded_rows(trees, models, X, y), groups))
+
+
 def reliance_table(
     task: LinearTask, groups: Mapping[str, Columns], form: str = "difference"
 ) -> pd.DataFrame:

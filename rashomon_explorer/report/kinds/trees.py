@@ -18,8 +18,8 @@ from rashomon_explorer.report.kinds.base import Rows
 from rashomon_explorer.report.kinds.columns import declared
 from rashomon_explorer.report.material import Curator, Public, Release
 from rashomon_explorer.rounding import hit_rate_text, rounded_up
-from rashomon_explorer.trees import CountedTrees, TreeClass
-from rashomon_explorer.trees.questions import Questions
+from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.trees.like import counted_like, planned_class
 
 _MOST_MEMORY = 2**29  # bytes that counting them may take for a report
 _SAME = 1e-9
@@ -182,24 +182,11 @@ def _plan(models: Any) -> TreePlan | None:
 
 def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
     """Count all trees of the plan's class; None where that takes much, or rows are others."""
-    names = models.models.feature_names
     if not planned.questions or not _are_these(models, planned, given):
         return None
-    kind = (len(planned.questions), planned.most_leaves, planned.max_depth, planned.n_labels)
-    if TreeClass(*kind).memory(planned.n) > _MOST_MEMORY:
+    if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
         return None
-    asked = tuple((names.index(name), threshold) for name, threshold in planned.questions)
-    questions = Questions(asked, names)
-    return CountedTrees(
-        questions.answers(models.models.rows(given.X)),
-        given.y,
-        questions=questions,
-        max_leaves=planned.most_leaves,
-        max_depth=planned.max_depth,
-        leaf_penalty=planned.leaf_penalty,
-        costs=planned.costs or None,
-        classes=models.classes,
-    )
+    return counted_like(models, given.X, given.y)
 
 
 def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
@@ -248,8 +235,7 @@ def _thresholds(planned: TreePlan, models: Any) -> list[str]:
 def _size(planned: TreePlan) -> str:
     if not planned.questions:
         return f"e^{planned.log_size:.2f}"
-    many = len(planned.questions)
-    size = TreeClass(many, planned.most_leaves, planned.max_depth, planned.n_labels).size
+    size = planned_class(planned).size
     return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
 
 
