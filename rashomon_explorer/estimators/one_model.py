@@ -19,6 +19,7 @@ from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
 from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.standardizing import (
     PRIVATE,
@@ -109,7 +110,7 @@ class OneModel(PaysForRows):
                 p=(n_features + 1) * loss.outputs,
                 loss=posed,
                 row_norm=row_bound(self.row_norm, intercept=True),
-                ledger=self.ledger is not None,
+                ledger=rule_of(self.ledger, self.delta),
                 epsilon=epsilon,
                 delta=delta,
                 **{name: getattr(self, name) for name in _PLANNED_FOR},
@@ -136,7 +137,7 @@ class OneModel(PaysForRows):
             self.row_norm,
             self.epsilon,
             self.delta,
-            ledger=self.ledger is not None,
+            ledger=rule_of(self.ledger, self.delta),
         )
 
     def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.choosing import chosen, named
+from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.standardizing import (
     PRIVATE,
@@ -159,7 +160,7 @@ class RashomonParameters(PaysForRows):
             self._row_norm,
             self.epsilon,
             self.delta,
-            ledger=self.ledger is not None,
+            ledger=rule_of(self.ledger, self.delta),
         )
         if not columns_wanted(self.standardize, self.sampler, planned, paid):
             return planned
@@ -183,7 +184,7 @@ class RashomonParameters(PaysForRows):
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
             "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": self.ledger is not None,
+            "ledger": rule_of(self.ledger, self.delta),
             "epsilon": epsilon,
             "delta": delta,
             **{name: getattr(self, name) for name in _PLANNED_FOR},

@@ -8,6 +8,7 @@ from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.choosing import chosen
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.planning import Plan
+from rashomon_explorer.planning.offers import ZCDP
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import SAMPLERS
 from rashomon_explorer.samplers.collect import collect
@@ -41,7 +42,7 @@ def refit_plan(
             epsilon=epsilon,
             delta=delta,
             n_draws=1,
-            ledger=True,
+            ledger=ZCDP,  # it is composed with what chose the penalties
         )
     except SamplerError as error:
         raise SamplerError(f"no refit: {error}. Or tune alone, with refit=None") from None

@@ -58,7 +58,9 @@ def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -
 
 def _affordable(paid: ColumnsPlan, planned: Any) -> bool:
     total = _with(paid, planned).guarantee
-    cost = adaptive_epsilon([total], paid.delta) if paid.ledger else total.epsilon(paid.delta)
+    if not paid.ledger:
+        return total.epsilon(paid.delta) <= paid.epsilon
+    cost = adaptive_epsilon([total], paid.delta, order=paid.order)
     return cost <= paid.epsilon
 
 

@@ -11,7 +11,10 @@ from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.pricing import price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
+from rashomon_explorer.privacy.ledger import LedgerToBe
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
 from rashomon_explorer.search import bisect
 
 _HALVINGS = 40
@@ -77,7 +80,9 @@ class Account:
         """
         priced: Callable[[float], Guarantee]
         columns = getattr(plan, "columns", None)  # beside which η is the price of a part
-        if columns is None and math.isfinite(plan.eta):
+        if isinstance(plan.guarantee.curve, GaussianTilt):  # as much as zCDP of its ε
+            most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
+        elif columns is None and math.isfinite(plan.eta):
             most, priced = plan.eta, partial(price, n_draws=plan.n_draws, ledger=True)
         elif columns is not None and not columns.gaussian:
             most, priced = plan.guarantee.epsilon(0.0), pure
@@ -104,6 +109,17 @@ def ledger_path(home: Path, name: str) -> Path:
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
+def to_charge(path: Path | None, budget: tuple[float, float]) -> str | LedgerToBe | None:
+    """Return what an estimator is to charge: a ledger, or what will be one with ``budget``.
+
+    >>> to_charge(None, (1.0, 1e-6)) is None, to_charge(Path("nowhere"), (1.0, 1e-6)).epsilon
+    (True, 1.0)
+    """
+    if path is None or path.exists():
+        return None if path is None else str(path)
+    return LedgerToBe(path, *budget)
+
+
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
     """Read a ledger, or say what it would be.
 
@@ -117,7 +133,7 @@ def read_account(path: Path, budget: tuple[float, float], *, known: bool = False
                 "file back, from a copy or from where it was moved to: without it nobody knows "
                 "what was spent, so nothing more is drawn or paid for"
             )
-        return Account(path, False, *budget)
+        return Account(path, False, *budget, totals=Totals(order=filter_order(*budget)))
     with Ledger.open(path) as ledger:
         set_once = ledger.budget or (math.inf, budget[1])
         charges = tuple(ledger.entries())

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
-from rashomon_explorer.explorer.account import Account, ledger_path, read_account
+from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.countable import check_countable
 from rashomon_explorer.explorer.encoded import encoded, scaled
 from rashomon_explorer.explorer.exact_answers import ExactAnswers
@@ -22,7 +22,7 @@ from rashomon_explorer.explorer.opening import opening
 from rashomon_explorer.explorer.picked import Picked
 from rashomon_explorer.explorer.seen_rows import SeenRows
 from rashomon_explorer.explorer.sentences import same_rows
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, ExplorerState
+from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.explorer.tree_answers import TreeAnswers
 from rashomon_explorer.explorer.whole import shape_of, whole_of
@@ -77,7 +77,9 @@ class ChosenData(SeenRows):
         self._planned: tuple[Any, ...] = ()
         state.observe(lambda _: self._follow_settings(), [*SETTINGS])
         reread = guarded(state, LEDGER_READ, lambda _: self.refresh_account())
-        state.observe(reread, ["budget_epsilon", "budget_delta"])
+        state.observe(reread, BUDGET)
+        # At which order a ledger to be adds up follows from its budget, and plans from that.
+        state.observe(lambda _: self._follow_settings(), BUDGET)
 
     @property
     def ledger(self) -> Ledger | None:
@@ -208,7 +210,8 @@ class ChosenData(SeenRows):
             self.replan()
 
     def _planned_now(self) -> tuple[Any, ...]:
-        return (id(self.state.data), self._to_charge, *self.state.settings().values())
+        to_be = to_charge(self._to_charge, (self.state.budget_epsilon, self.state.budget_delta))
+        return (id(self.state.data), to_be, *self.state.settings().values())
 
     @shown_together
     def replan(self) -> Plan | None:
@@ -301,5 +304,5 @@ def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
         settings["target_bounds"] = state.data.target_bounds
     if state.data.classes is not None:
         settings["classes"] = tuple(range(len(state.data.classes)))
-    charged = None if ledger is None else str(ledger)
-    return kind(**settings, ledger=charged)
+    budget = state.budget_epsilon, state.budget_delta
+    return kind(**settings, ledger=to_charge(ledger, budget))

@@ -10,9 +10,10 @@ import numpy as np
 
 from rashomon_explorer.estimators import DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.explorer.account import to_charge
 from rashomon_explorer.explorer.seller import Seller
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import SETTINGS
+from rashomon_explorer.explorer.state import BUDGET, SETTINGS
 from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
@@ -80,7 +81,7 @@ class SingleModel(Seller[OneModel]):
     called, name, done = "one model", "This model", "made"
 
     def __init__(self, session: Session) -> None:
-        session.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS])
+        session.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS, *BUDGET])
         super().__init__(session)
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
@@ -91,11 +92,12 @@ class SingleModel(Seller[OneModel]):
         kind = _ESTIMATORS[state.data.task]
         named = {name: getattr(state, name) for name in ("epsilon", "delta", "radius", "loss")}
         ridge = 0.0 if state.ridge == AUTO else state.ridge
+        budget = state.budget_epsilon, state.budget_delta
         if state.data.task == "regression":
             named["target_bounds"] = state.data.target_bounds
         else:
             named["classes"] = tuple(range(len(state.data.classes)))
-        return kind(**named, ridge=ridge, ledger=None if ledger is None else str(ledger))
+        return kind(**named, ridge=ridge, ledger=to_charge(ledger, budget))
 
     def replan(self) -> None:
         """Plan, where one model is wanted; reads no row."""

@@ -20,6 +20,7 @@ PAGES = ("data", "plan", "set", "features", "people", "release")
 SPENT = ("reserved", "drawing")
 BUSY = (FORETELLING, *SPENT)
 LINEAR, TREES = FAMILIES = ("linear", "trees")
+BUDGET = ("budget_epsilon", "budget_delta")
 SETTINGS = (
     "family",
     "psi",

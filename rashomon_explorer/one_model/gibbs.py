@@ -30,7 +30,7 @@ class Gibbs:
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
-        pure = request.delta == 0 or request.ledger
+        pure = request.delta == 0 or bool(request.ledger)
 
         def made(tried: Request) -> tuple[float, Plan]:
             bought = _bought(tried, pure)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.objective import (
     THEOREM,
     PerturbedObjective,
+    by_divergences,
     plan_perturbed_objective,
     row_slope,
 )
@@ -31,8 +32,8 @@ from rashomon_explorer.samplers.tilting import tilted_minimiser
 class ObjectivePerturbation:
     """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random; and a little noise on it.
 
-    Pure DP, or (ε, δ)-DP where that promises more and no ledger is given, which adds up by one
-    rule.
+    Pure DP, or where that promises more (ε, δ)-DP, or by its Rényi divergences where a ledger adds
+    those up.
     """
 
     name: ClassVar[str] = "objective_perturbation"
@@ -52,7 +53,10 @@ class ObjectivePerturbation:
         if best is None:
             return declined(self, "takes a larger epsilon, or more rows")
         paid, held = "pure DP", pure(request.epsilon)
-        if best.gaussian:
+        if best.curve is not None:
+            asked = (request.epsilon, request.delta)
+            paid, held = "Rényi DP", by_divergences(best.curve, asked)
+        elif best.gaussian:
             paid, held = "(ε, δ)-DP", approximate(request.epsilon, request.delta)
         return ModelOffer(
             self.name,
@@ -77,7 +81,7 @@ def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
     """Plans by either noise under one ridge, if it is large enough for them."""
     if tried.ridge == 0:
         return
-    for delta in {0.0, 0.0 if request.ledger else request.delta}:
+    for price in _prices(request):
         planned = plan_perturbed_objective(
             tried.constants,
             tried.radius,
@@ -85,11 +89,21 @@ def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
             own=added(request, tried.ridge),
             monotone=get_loss(request.loss).task == "classification",
             outputs=get_loss(request.loss).outputs,
-            epsilon=tried.epsilon,
-            delta=delta,
+            **price,
         )
         if planned is not None:
             yield planned
+
+
+def _prices(request: Request) -> Iterator[dict[str, Any]]:
+    """List what may be paid: a pure ε, and (ε, δ) or what a ledger counts of it."""
+    yield {"epsilon": request.epsilon, "delta": 0.0}
+    counted = request.price_at_order
+    if counted is not None:
+        order, most = counted
+        yield {"epsilon": most, "delta": 0.0, "order": order}
+    elif request.delta > 0 and not request.ledger:
+        yield {"epsilon": request.epsilon, "delta": request.delta}
 
 
 def _unsuited(request: Request) -> str:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from rashomon_explorer.planning.offers import price_at_order
 from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -47,8 +48,9 @@ class ColumnsPlan:
         Declared bound of a row.
     epsilon, delta : float
         Price of centres, spreads and draws together.
-    ledger : bool, default=False
-        Whether the price is to stay within (ε, δ) as a ledger counts it, by zCDP.
+    ledger : bool, float or "zcdp", default=False
+        Whether the price is to stay within (ε, δ) as a ledger counts it, as for
+        :class:`~rashomon_explorer.planning.Request`.
     pure : bool, default=False
         Whether Laplace's noise is wanted also for δ > 0.
     halved : bool, default=False
@@ -66,7 +68,7 @@ class ColumnsPlan:
     row_norm: float
     epsilon: float
     delta: float
-    ledger: bool = False
+    ledger: bool | float | str = False
     pure: bool = False
     halved: bool = False
 
@@ -117,6 +119,12 @@ class ColumnsPlan:
             return self.epsilon * _SAFE - self.price
         mu = _SAFE * math.sqrt(1 - SHARE) * self._budget
         return zcdp_epsilon(mu**2 / 2, self.delta) if self.ledger else gdp_epsilon(mu, self.delta)
+
+    @property
+    def order(self) -> float | None:
+        """The one order at which the ledger adds up; None where it has none."""
+        found = price_at_order(self.epsilon, self.delta, self.ledger)
+        return None if found is None else found[0]
 
     @property
     def left_delta(self) -> float:

@@ -150,20 +150,24 @@ class Tilted:
 
     def plan(self, request: Request) -> TiltedPlan:
         """See :class:`Mechanism`."""
-        return plan_tilted(**request.numbers)
+        return plan_tilted(**{**request.numbers, "ledger": request.ledger})
 
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
         if not math.isfinite(request.constants.M):
             return declined(self, "the loss has kinks, and the tilt no density there")
-        if request.ledger and request.delta > 0:
-            return declined(self, "a ledger with delta adds up zCDP, of which pure DP costs more")
+        if request.ledger and request.delta > 0 and not self._counted(request):
+            return declined(self, "a pure price costs more zCDP, which the ledger adds up")
         try:
             bought = self.plan(request)
         except ValueError:
             return declined(self, "takes a larger epsilon, fewer draws or more rows")
         why = "a Gaussian tilt" if bought.gaussian else "pure DP"
         return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
+
+    def _counted(self, request: Request) -> bool:
+        """Whether a ledger with δ adds up what a Gaussian tilt tells."""
+        return request.price_at_order is not None and get_loss(request.loss).outputs == 1
 
 
 class Ellipsoid:

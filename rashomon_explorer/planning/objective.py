@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from scipy.special.cython_special import erfcx  # as floats: arrays of one number take ten times
@@ -12,6 +12,8 @@ from rashomon_explorer.domains import Domain
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.planning.scores_delta import several_scores_delta
 from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
 from rashomon_explorer.search import bisect
 
 _BLUR = 0.02  # share of the price that hides what the solver is off
@@ -19,6 +21,8 @@ _CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must 
 _GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
 _LARGEST_EXPONENT = 700.0
 _SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
+_UP = 1 + 1e-12  # roundings of a ratio
+_LEAST = 1e-6  # of a ratio; less leaves nothing but noise
 _GUESSES, _NEAR = 8, 1e-13  # steps towards a price's ratio, and the last one's share of it
 THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
 """Source of the price of what :func:`plan_perturbed_objective` plans."""
@@ -42,6 +46,8 @@ class PerturbedObjective:
         J = q·log(1 + M₀/(nm)), the part of ε that the map's determinant takes; q scores a row.
     excess : float
         Expected excess of mean loss + ½m₀‖θ‖², m₀ the user's ridge, is at most this.
+    curve : GaussianTilt or None
+        What of its Rényi divergences is proved, where its price is in them.
     """
 
     gaussian: bool
@@ -50,6 +56,7 @@ class PerturbedObjective:
     blur: float
     determinant: float
     excess: float
+    curve: GaussianTilt | None = None
 
 
 def plan_perturbed_objective(
@@ -62,6 +69,7 @@ def plan_perturbed_objective(
     epsilon: float,
     delta: float,
     outputs: int = 1,
+    order: float | None = None,
 ) -> PerturbedObjective | None:
     """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it.
 
@@ -75,6 +83,7 @@ def plan_perturbed_objective(
 
     κ = 1 for losses that only rise, or only fall, in the score, and 2 for others (docs/theory.md
     §15); of several scores :func:`~rashomon_explorer.planning.scores_delta.several_scores_delta`.
+    At one Rényi order the price is that of :class:`GaussianTilt`, which ledgers add up.
     The solver is off by e at most; given the exact minimiser its result is a function of the rows
     that moves by 2e, which noise hides for a fiftieth of the price. For the best model θ* of the
     ball, with m' = m − m₀ the method's own part of the ridge m,
@@ -97,6 +106,9 @@ def plan_perturbed_objective(
         Total price.
     outputs : int, default=1
         Scores a row has, q: the determinant changes by a factor of at most (1 + M₀/(nm))^q.
+    order : float, optional
+        Order a > 1 at which ``epsilon`` is what D_a may be; b is Gaussian then, and ``delta`` has
+        no part.
 
     Examples
     --------
@@ -116,7 +128,14 @@ def plan_perturbed_objective(
     if not kept > 0:
         return None
     moved = 2 * row_slope / n
-    if delta == 0:
+    if order is not None:
+        shape = GaussianTilt(0.0, jump, monotone, outputs)
+        ratio = _renyi_ratio(shape, (1 - _BLUR) * epsilon * _SAFE, order)
+        if ratio == 0:
+            return None
+        scale, spread = moved / ratio, p
+        blurred = _SAFE * math.sqrt(2 * _BLUR * epsilon / order)
+    elif delta == 0:
         scale, spread = moved / kept, p * (p + 1)
         blurred = _BLUR * epsilon
     else:
@@ -130,13 +149,30 @@ def plan_perturbed_objective(
     blur = 2 * solver / blurred
     excess = (own**2 * radius**2 + spread * scale**2) / (2 * (m + own))
     excess += constants.L * solver + constants.M / 2 * spread * blur**2
-    return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
+    if order is None:
+        return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
+    curve = GaussianTilt(moved / scale * _UP, jump, monotone, outputs, mu=2 * solver / blur * _UP)
+    return PerturbedObjective(True, scale, solver, blur, jump, excess, curve)
 
 
-def least_length(p: int, epsilon: float, delta: float, *, monotone: bool) -> float:
+def by_divergences(curve: GaussianTilt, asked: tuple[float, float]) -> Guarantee:
+    """Guarantee of draws whose Rényi divergences are known, for the (ε, δ) that was asked for.
+
+    Examples
+    --------
+    >>> held = by_divergences(GaussianTilt(0.2, 0.01, monotone=True), asked=(1.0, 1e-6))
+    >>> print(str(held)[:29])
+    ε = 1 at δ = 1e-6 (Rényi DP),
+    """
+    return Guarantee("tradeoff", THEOREM, curve=curve, asked=asked)
+
+
+def least_length(
+    p: int, epsilon: float, delta: float, *, monotone: bool, order: float | None = None
+) -> float:
     """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about.
 
-    p/ε, or √p over the largest ratio.
+    p/ε, or √p over the largest ratio; prices as in :func:`plan_perturbed_objective`.
 
     Examples
     --------
@@ -146,6 +182,8 @@ def least_length(p: int, epsilon: float, delta: float, *, monotone: bool) -> flo
     100 115
     1000 364
     """
+    if order is not None:
+        return math.sqrt(p) / _renyi_ratio(GaussianTilt(0.0, 0.0, monotone), epsilon, order)
     if delta == 0:
         return p / epsilon
     return math.sqrt(p) / _largest_ratio(epsilon, 0.0, delta, 1 if monotone else 2, 1)
@@ -215,6 +253,23 @@ def _by_length(ratio: float, kept: float) -> float:
         return 1.0
     beyond = erfcx((least + ratio) / math.sqrt(2))
     return ratio * math.sqrt(math.pi / 2) * math.exp(-(least**2) / 2) * beyond
+
+
+@lru_cache(maxsize=4096)
+def _renyi_ratio(shape: GaussianTilt, price: float, order: float) -> float:
+    """Largest u at which D_a of a tilt of this shape is at most the price; 0 if J leaves none."""
+    most = math.sqrt(2 * (price - shape.jump) / order)  # of a Gaussian mechanism
+
+    def holds(ratio: float) -> bool:
+        return replace(shape, ratio=ratio).renyi(order) <= price
+
+    if not holds(_LEAST * most):
+        return 0.0
+    guess = most
+    for _ in range(_GUESSES):  # log g, which is what is more than a Gaussian's, hardly moves
+        more = replace(shape, ratio=guess).renyi(order) - shape.jump - order * guess**2 / 2
+        guess = math.sqrt(2 * max(price - shape.jump - more, 0.0) / order)
+    return bisect(holds, _LEAST * most, most, halvings=60, about=guess)
 
 
 @lru_cache(maxsize=4096)  # of one price, for every ball and length that a rule compares

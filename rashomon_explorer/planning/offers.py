@@ -9,6 +9,35 @@ from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.losses import Loss
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
+
+ZCDP = "zcdp"
+"""Stands for a ledger that adds up pure DP and zCDP alone."""
+
+
+def price_at_order(
+    epsilon: float, delta: float, ledger: bool | float | str
+) -> tuple[float, float] | None:
+    """Rényi order a at which a ledger adds up, and D_a that costs there what (ε, δ) in zCDP does.
+
+    Where the divergence over its order falls, as that of a Gaussian tilt does, D_a proves (ε, δ)
+    by itself too: no order above that of the whole of (ε, δ) is taken. None where the ledger has no
+    order, or is none.
+
+    Examples
+    --------
+    >>> [round(part, 3) for part in price_at_order(1.0, 1e-6, True)]
+    [22.014, 0.536]
+    >>> [round(part, 3) for part in price_at_order(1.0, 1e-6, 8.0)]
+    [8.0, 0.195]
+    >>> price_at_order(1.0, 1e-6, "zcdp") is price_at_order(1.0, 0.0, True) is None
+    True
+    """
+    own = filter_order(epsilon, delta) if ledger and ledger != ZCDP else None
+    if own is None:
+        return None
+    order = min(own, float(ledger)) if not isinstance(ledger, bool) else own
+    return order, order * zcdp_rho(epsilon, delta)
 
 
 @dataclass(frozen=True)
@@ -17,8 +46,12 @@ class Request:
 
     Parameters
     ----------
-    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws
         As in :func:`rashomon_explorer.planning.plan`.
+    ledger : bool, float or "zcdp"
+        Whether the price is to be what a ledger charges: a number is the order at which it adds up
+        Rényi divergences, by default that of a ledger with this budget; ``"zcdp"`` stands for one
+        that has none: of an earlier version, without a budget, or with δ = 0.
 
     Examples
     --------
@@ -38,12 +71,18 @@ class Request:
     epsilon: float
     delta: float
     n_draws: int
-    ledger: bool = False
+    ledger: bool | float | str = False
+
+    @property
+    def price_at_order(self) -> tuple[float, float] | None:
+        """Rényi order a and D_a that may be spent there; see :func:`price_at_order`."""
+        return price_at_order(self.epsilon, self.delta, self.ledger)
 
     @property
     def numbers(self) -> dict[str, Any]:
         """Arguments of :func:`rashomon_explorer.planning.plan`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        numbers = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**numbers, "ledger": bool(self.ledger)}
 
     @property
     def domain(self) -> Ball:

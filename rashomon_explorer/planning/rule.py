@@ -56,7 +56,7 @@ def completed(
     radius: float | str = AUTO,
     ridge: float | str = AUTO,
     n_draws: int | str = AUTO,
-    ledger: bool = False,
+    ledger: bool | float | str = False,
     worth: float | None = None,
 ) -> Request:
     """Complete a request by the rule; reads no row.

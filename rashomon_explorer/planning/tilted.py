@@ -11,10 +11,12 @@ from rashomon_explorer.losses.clipped_pull import MOST_PULL, clipped
 from rashomon_explorer.planning.objective import (
     THEOREM,
     PerturbedObjective,
+    by_divergences,
     least_length,
     plan_perturbed_objective,
     row_slope,
 )
+from rashomon_explorer.planning.offers import price_at_order
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.warn_weak import warn_if_weak
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -100,7 +102,7 @@ def plan_tilted(
     n_draws: int = 1,
     most: float | None = None,
     gaussian: bool | None = None,
-    ledger: bool = False,
+    ledger: bool | float | str = False,
 ) -> TiltedPlan:
     """Plan draws that are each the minimiser of a tilted objective; reads no row.
 
@@ -126,8 +128,10 @@ def plan_tilted(
         See :func:`rashomon_explorer.losses.clipped_pull.clipped`; infinity clips nothing.
     gaussian : bool, optional
         Whether noise is Gaussian; by default where that promises more.
-    ledger : bool, default=False
-        Whether prices must add up in a ledger, as only pure ones do.
+    ledger : bool, float or "zcdp", default=False
+        Whether prices must add up in a ledger, as for :class:`~rashomon_explorer.planning.Request`.
+        Pure ones do in every ledger, a Gaussian tilt's Rényi divergences where it has an order: of
+        k draws each may then cost a k-th of D_a, which buys far more than a pure ε/k.
 
     Raises
     ------
@@ -157,8 +161,8 @@ def plan_tilted(
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
     constants = Constants.of(whole, **shape, ridge=ridge)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    deltas = _deltas(whole, delta / n_draws, gaussian, ledger=ledger)
-    slope, strength, how = _best(whole, shape, ridge, share, deltas, most)
+    prices = _prices(whole, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
+    slope, strength, how = _best(whole, shape, ridge, prices, most)
     hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
     planned = TiltedPlan(
         n=n,
@@ -173,9 +177,9 @@ def plan_tilted(
         oscillation=constants.priced_osc,
         hit_rate_bound=hits,
         excess_bound=how.excess if math.isinf(slope) else math.inf,
-        guarantee=_priced(share * n_draws, delta if how.gaussian else 0.0),
+        guarantee=_priced(how, share, delta, n_draws, (epsilon, delta)),
         certificate="objective perturbation",
-        ledger=ledger,
+        ledger=bool(ledger),
         radius=radius,
         row_norm=row_norm,
         ridge=ridge,
@@ -194,20 +198,56 @@ def plan_tilted(
     return planned
 
 
-def _deltas(whole: Loss, delta: float, gaussian: bool | None, *, ledger: bool) -> tuple[float, ...]:
-    """List what δ of a draw may be tried: 0 is the pure price."""
-    priced = delta > 0 and whole.outputs == 1 and not ledger
-    if gaussian and not priced:
+@dataclass(frozen=True)
+class _Price:
+    """Of a draw: pure at δ = 0, (ε, δ), or a Rényi divergence at an order."""
+
+    epsilon: float
+    delta: float = 0.0
+    order: float | None = None
+
+
+def _prices(
+    whole: Loss,
+    budget: tuple[float, float],
+    share: float,
+    n_draws: int,
+    gaussian: bool | None,
+    *,
+    ledger: bool | float | str,
+) -> tuple[_Price, ...]:
+    """List what prices of a draw may be tried."""
+    pure = _Price(share)
+    counted = price_at_order(*budget, ledger)
+    found: _Price | None = None
+    if counted is not None and whole.outputs == 1:
+        order, most = counted
+        found = _Price(most / n_draws * _SAFE, order=order)
+    elif budget[1] > 0 and whole.outputs == 1 and not ledger:
+        found = _Price(share, budget[1] / n_draws)
+    if gaussian and found is None:
         raise ValueError(
-            "a Gaussian tilt has a price for delta > 0, one score a row and no ledger: leave out "
-            "gaussian=True"
+            "a Gaussian tilt has a price for delta > 0, one score a row and no ledger, or one that "
+            "adds up Rényi divergences: leave out gaussian=True"
         )
-    both = {None: (0.0, delta), True: (delta,), False: (0.0,)}
-    return both[gaussian] if priced else (0.0,)
+    if found is None or gaussian is False:
+        return (pure,)
+    # Beside others in a ledger a pure price costs more than it says.
+    return (found,) if gaussian or found.order is not None else (pure, found)
 
 
-def _priced(epsilon: float, delta: float) -> Guarantee:
-    return replace(approximate(epsilon, delta), theorem=THEOREM)
+def _priced(
+    how: PerturbedObjective,
+    share: float,
+    delta: float,
+    n_draws: int,
+    asked: tuple[float, float],
+) -> Guarantee:
+    """Guarantee of all draws."""
+    if how.curve is None:
+        held = approximate(share * n_draws, delta if how.gaussian else 0.0)
+        return replace(held, theorem=THEOREM)
+    return by_divergences(how.curve.repeated(n_draws), asked)
 
 
 _Found = tuple[float, float, PerturbedObjective]
@@ -217,8 +257,7 @@ def _best(
     whole: Loss,
     shape: dict[str, Any],
     ridge: float,
-    share: float,
-    deltas: tuple[float, ...],
+    prices: tuple[_Price, ...],
     most: float | None,
 ) -> _Found:
     """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
@@ -230,24 +269,29 @@ def _best(
             raise ValueError(f"{whole.name} loss has no form with a clipped slope")
         if followed is None:
             continue
-        found = (_ridged(followed, whole, shape, ridge, share, delta) for delta in deltas)
+        found = (_ridged(followed, whole, shape, ridge, price) for price in prices)
         ways += [(slope, *one) for one in found if one is not None]
     if not ways:
         raise ValueError(
-            f"no ridge lets a pure price of {share:g} pay for a draw: take a larger epsilon, fewer "
-            "draws or more rows"
+            f"no ridge lets {prices[0].epsilon:g} of a draw pay for one: take a larger epsilon, "
+            "fewer draws or more rows"
         )
     return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
 
 
 def _ridged(
-    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, share: float, delta: float
+    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _Price
 ) -> tuple[float, PerturbedObjective] | None:
     """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
     domain = shape["domain"]
     slope = row_slope(followed, domain, shape["row_bound"])
     monotone = followed.task == "classification"
-    least = 2 * slope / shape["n"] * least_length(shape["p"], share, delta, monotone=monotone)
+    least = (
+        2
+        * slope
+        / shape["n"]
+        * least_length(shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order)
+    )
     length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
 
     def made(own: float, radius: float) -> PerturbedObjective | None:
@@ -258,8 +302,9 @@ def _ridged(
             slope,
             own=own,
             monotone=monotone,
-            epsilon=share,
-            delta=delta,
+            epsilon=price.epsilon,
+            delta=price.delta,
+            order=price.order,
             outputs=followed.outputs,
         )
 

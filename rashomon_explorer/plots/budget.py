@@ -19,7 +19,8 @@ from rashomon_explorer.plots.theme import (
     empty_figure,
     new_figure,
 )
-from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, running_epsilon
+from rashomon_explorer.privacy import Guarantee, Ledger, running_epsilon
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.rounding import epsilon_text
 
 HEIGHT = 230
@@ -49,6 +50,8 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         budget,
         delta,
         None if planned is None else planned.guarantee,
+        order=ledger.order,
+        told=[entry.divergence for entry in entries],
         notes=[f"{entry.who}, {entry.day}<br>{entry.standing}" for entry in entries],
     )
 
@@ -59,6 +62,8 @@ def budget_bar(
     delta: float,
     planned: Guarantee | None = None,
     *,
+    order: float | None = None,
+    told: list[Divergence | None] | None = None,
     notes: list[str] | None = None,
 ) -> go.Figure:
     """Plot guarantees against a budget, one after another as a ledger adds them up.
@@ -71,6 +76,10 @@ def budget_bar(
         The budget, ε at δ.
     planned : Guarantee, optional
         What a draw would add; hatched.
+    order : float, optional
+        Order at which the ledger adds up Rényi divergences.
+    told : list of Divergence or None, optional
+        What each charge was entered at there.
     notes : list of str, optional
         A hover text a charge.
 
@@ -79,9 +88,12 @@ def budget_bar(
     plotly.graph_objects.Figure
         One stacked bar on an axis of ε at δ. A segment is what its charge added to the total.
     """
-    totals = running_epsilon(charges, delta)
+    entered = told or [None] * len(charges)
+    every = charges if planned is None else [*charges, planned]
+    entered = entered if planned is None else [*entered, None]
+    running = running_epsilon(every, delta, order=order, told=entered)
+    totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
-    after = adaptive_epsilon([*charges, planned], delta) if planned is not None else spent
     figure = new_figure("What it cost", _told(spent, after, budget), height=HEIGHT)
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""

@@ -201,10 +201,17 @@ def _promised(offer: Offer) -> str:
     return "none promised" if told == at_least(0.0) else told
 
 
-def charges_table(charges: Sequence[LedgerEntry], delta: float) -> pd.DataFrame:
-    """List the charges of a ledger and the total after each."""
-    counted = [entry.guarantee for entry in charges if entry.counts]
-    totals = running_epsilon(counted, delta)
+def charges_table(
+    charges: Sequence[LedgerEntry], delta: float, *, order: float | None = None
+) -> pd.DataFrame:
+    """List the charges of a ledger and the total after each, at the ledger's ``order``."""
+    counted = [entry for entry in charges if entry.counts]
+    totals = running_epsilon(
+        [entry.guarantee for entry in counted],
+        delta,
+        order=order,
+        told=[entry.divergence for entry in counted],
+    )
     places = accumulate(int(entry.counts) for entry in charges)
     frame = pd.DataFrame(
         {

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.privacy.zcdp import filter_order
 
-__all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "takes_delta"]
+__all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "settled", "takes_delta"]
 
 
-def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
+def adaptive_epsilon(
+    charges: Sequence[Guarantee], delta: float, *, order: float | None = None
+) -> float:
     """Total ε of adaptively chosen charges, as a stopping rule may use it.
 
     Charges are admitted as long as this stays within ε; then everything that was admitted is
@@ -18,6 +22,9 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     δ. (ε, δ) parts leave no δ for zCDP: which of the two δ pays for has to be settled before
     anything is seen, so it is settled by the first charge. Gaussian DP counts as the zCDP that
     it implies: a sum that one result lets end in μ and another in ρ is not known to be a filter.
+    With an order, settled before anything is seen, Rényi divergences at it are a third sum, which
+    δ may pay for in place of zCDP; of the order of a budget, all of which may be spent in ρ, it
+    admits what zCDP admits, and more.
 
     Parameters
     ----------
@@ -25,6 +32,8 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
         In the order in which they were reserved.
     delta : float
         δ in [0, 1).
+    order : float, optional
+        The one order, that of :func:`~rashomon_explorer.privacy.zcdp.filter_order` for the budget.
 
     Returns
     -------
@@ -41,10 +50,16 @@ def adaptive_epsilon(charges: Sequence[Guarantee], delta: float) -> float:
     >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
     inf
     """
-    return Totals.of(charges).epsilon(delta)
+    return Totals.of(charges, order).epsilon(delta)
 
 
-def running_epsilon(charges: Sequence[Guarantee], delta: float) -> list[float]:
+def running_epsilon(
+    charges: Sequence[Guarantee],
+    delta: float,
+    *,
+    order: float | None = None,
+    told: Sequence[Divergence | None] | None = None,
+) -> list[float]:
     """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it.
 
     Parameters
@@ -53,6 +68,10 @@ def running_epsilon(charges: Sequence[Guarantee], delta: float) -> list[float]:
         In the order in which they were reserved.
     delta : float
         δ in [0, 1).
+    order : float, optional
+        As for :func:`adaptive_epsilon`.
+    told : sequence of Divergence or None, optional
+        What each charge was entered at there; by default what its guarantee proves.
 
     Returns
     -------
@@ -65,5 +84,27 @@ def running_epsilon(charges: Sequence[Guarantee], delta: float) -> list[float]:
     >>> running_epsilon([pure(0.5), pure(0.25)], 0.0)
     [0.0, 0.5, 0.75]
     """
-    steps = accumulate(charges, Totals.plus, initial=Totals())
+    entered = told or [None] * len(charges)
+    steps = accumulate(
+        zip(charges, entered, strict=True),
+        lambda totals, charge: totals.plus(*charge),
+        initial=Totals(order=order),
+    )
     return [totals.epsilon(delta) for totals in steps]
+
+
+def settled(charges: Sequence[Guarantee]) -> float | None:
+    """Order at which charges may be added up: that of what was asked for with the first.
+
+    It is public, and known before any of them was seen. None where nothing was asked for, or no
+    δ.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from rashomon_explorer.privacy import gdp
+    >>> settled([replace(gdp(0.2), asked=(1.0, 1e-6)), gdp(0.1)]) == filter_order(1.0, 1e-6)
+    True
+    """
+    asked = charges[0].asked if charges else None
+    return None if asked is None else filter_order(*asked)

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.privacy.divergence import divergence
 from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon
 from rashomon_explorer.privacy.label import asked_for, numbers_of
-from rashomon_explorer.privacy.renyi import (
-    bounded_range_renyi,
-    check_curve,
-    pure_renyi,
-    renyi_delta,
-    renyi_epsilon,
-)
+from rashomon_explorer.privacy.renyi import check_curve, renyi_delta, renyi_epsilon
 from rashomon_explorer.privacy.tradeoff import (
     Approximate,
     Gaussian,
-    RepeatedBoundedRange,
     TradeOff,
     envelope,
     from_dict,
@@ -242,9 +236,9 @@ class Guarantee(Shown):
     def renyi(self, order: float) -> float:
         """Bound on the Rényi divergence D_a between neighbours, in both directions.
 
-        The least that pure DP, bounded range, zCDP (so Gaussian DP) and ``orders`` prove; between
-        two known orders, and down to 1, (a − 1) D_a is below its chord, for it is convex and 0
-        at a = 1 (van Erven and Harremoës 2014).
+        The least that pure DP, bounded range, zCDP (so Gaussian DP), ``curve`` and ``orders``
+        prove; between two known orders, and down to 1, (a − 1) D_a is below its chord, for it is
+        convex and 0 at a = 1 (van Erven and Harremoës 2014).
 
         Parameters
         ----------
@@ -267,20 +261,7 @@ class Guarantee(Shown):
         >>> gdp(mu=1.0).renyi(3.0), round(bounded_range(eta=1.0).renyi(3.0), 4)
         (1.5, 0.3434)
         """
-        if not 1 < order < math.inf:
-            raise ValueError(f"order must be > 1 and finite, got {order!r}")
-        if self.approximate_delta > 0:
-            return math.inf
-        bounds = [order * self.rho, pure_renyi(self.pure_epsilon, order)]
-        if self.notion == "bounded_range":
-            bounds.append(bounded_range_renyi(self.pure_epsilon, order))
-        if self.notion == "repeated_bounded_range" and isinstance(self.curve, RepeatedBoundedRange):
-            bounds.append(self.curve.count * bounded_range_renyi(self.curve.eta, order))
-        if self.orders and order <= self.orders[-1][0]:
-            known, divergences = self._orders
-            chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])
-            bounds.append(float(chords) / (order - 1))
-        return self.approximate_epsilon + min(bounds)
+        return divergence(self, order).value
 
     @cached_property
     def _orders(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

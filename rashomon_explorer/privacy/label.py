@@ -9,6 +9,14 @@ from rashomon_explorer.rounding import rounded_up
 _HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
 
 
+class Said(Protocol):
+    """A trade-off function, in words."""
+
+    @property
+    def said(self) -> str:
+        """The notion in which it is proved."""
+
+
 class Numbers(Protocol):
     """What of a guarantee is said."""
 
@@ -33,7 +41,7 @@ class Numbers(Protocol):
         """δ of the (ε, δ) parts."""
 
     @property
-    def curve(self) -> object | None:
+    def curve(self) -> Said | None:
         """Trade-off function, where one is known."""
 
     @property
@@ -60,7 +68,7 @@ def numbers_of(guarantee: Numbers) -> str:
     said = _numbers(guarantee)
     if guarantee.curve is None:
         return said
-    return f"{said} with a sharper trade-off" if said else "f-DP"
+    return f"{said} with a sharper trade-off" if said else guarantee.curve.said
 
 
 def asked_for(guarantee: Numbers) -> str:

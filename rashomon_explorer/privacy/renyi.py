@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
 
+_NARROW = 1e-6  # a bounded range
+
 
 def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
     """Least ε such that a Rényi curve known at some orders implies (ε, δ)-DP.
@@ -62,7 +64,8 @@ def pure_renyi(epsilon: float, order: float) -> float:
     excess = order - 1
     both = np.logaddexp(order * epsilon, -excess * epsilon)
     logs = float(both - np.logaddexp(epsilon, 0.0))
-    return min((logs + _rounding(excess, epsilon)) / excess, order * epsilon**2 / 2, epsilon)
+    closed = (logs + _rounding(excess, epsilon)) / excess
+    return max(math.ulp(0.0), min(closed, order * epsilon**2 / 2, epsilon))
 
 
 def bounded_range_renyi(eta: float, order: float) -> float:
@@ -80,6 +83,8 @@ def bounded_range_renyi(eta: float, order: float) -> float:
     """
     if eta == 0 or not math.isfinite(eta):
         return eta
+    if eta < _NARROW:  # of which doubles leave no closed form, and the parabola is as good
+        return max(math.ulp(0.0), min(order * eta**2 / 8, eta))
     # In u = r e^(−η), from e^(−η) to 1, nothing overflows.
     small, far = math.exp(-eta), math.exp((1 - order) * eta)
     best = (1 - 1 / order) * math.expm1(-order * eta) / math.expm1((1 - order) * eta)

@@ -27,7 +27,8 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert "Taken: exact. At least" in explorer.model_panel.way.why.value
     explorer.session.choose(cancer)
     assert {name: getattr(explorer.state, name) for name in RULE} == RULE
-    assert explorer.plan.sampler == "langevin_clipped" and explorer.plan.n_draws == 1
+    assert explorer.plan.sampler == "objective_perturbation" and explorer.plan.gaussian
+    assert explorer.plan.n_draws == 1
     assert "Draw 1 model" in explorer.draw_panel.draw.description
     dials = explorer.model_panel.dials
     assert dials["radius"].value == pytest.approx(explorer.plan.radius)

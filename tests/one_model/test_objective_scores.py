@@ -130,4 +130,7 @@ def test_many_classes_are_promised_more_than_by_pure_noise():
     offer = way.offer(asked)
     assert offer.settings.gaussian and offer.guarantee.epsilon(1e-5) == 1.0
     assert offer.excess < 0.7 * way.offer(replace(asked, delta=0.0)).excess
-    assert not way.offer(replace(asked, ledger=True)).settings.gaussian
+    assert not way.offer(replace(asked, ledger="zcdp")).settings.gaussian
+    counted = way.offer(replace(asked, ledger=True))
+    assert counted.settings.gaussian and counted.guarantee.epsilon(1e-5) <= 1.0
+    assert counted.excess < 0.75 * way.offer(replace(asked, delta=0.0)).excess

@@ -558,7 +558,8 @@ class TestFiles:
         connection = sqlite3.connect(path)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         assert {name for (name,) in tables} == {
-            *("budget", "charges", "totals", "identity", "sqlite_sequence")
+            *("budget", "charges", "totals", "identity", "sqlite_sequence"),
+            *("renyi_order", "divergences"),
         }
         connection.close()
 

@@ -8,11 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from rashomon_explorer.privacy import Ledger, LedgerError, gdp, pure
+from rashomon_explorer.privacy import (
+    BudgetExceededError,
+    Guarantee,
+    Ledger,
+    LedgerError,
+    gdp,
+    pure,
+)
+from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.zcdp import filter_order
 
 VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
 VERSION_2 = Path(__file__).with_name("ledger-version-2.sqlite")
 VERSION_3 = Path(__file__).with_name("ledger-version-3.sqlite")
+VERSION_4 = Path(__file__).with_name("ledger-version-4.sqlite")
 
 
 @pytest.fixture
@@ -102,7 +113,7 @@ def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old: Path) 
         charge.void()
 
 
-@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3])
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3, VERSION_4])
 def test_no_time_after_the_reservation_is_kept(version: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(version, tmp_path / "old.ledger"))
     ledger = Ledger(path)
@@ -143,7 +154,7 @@ def test_version_3_goes_on_with_a_name(tmp_path: Path) -> None:
     assert Ledger(path).spent() == ledger.spent()
 
 
-@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3])
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3, VERSION_4])
 def test_a_migrated_ledger_has_one_name_and_keeps_it(version: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(version, tmp_path / "old.ledger"))
     with ThreadPoolExecutor(4) as pool:
@@ -151,6 +162,27 @@ def test_a_migrated_ledger_has_one_name_and_keeps_it(version: Path, tmp_path: Pa
     assert len({charge.identity for charge in charges}) == 1
     for charge in charges:
         charge.commit()
+
+
+def test_version_4_keeps_its_rule(tmp_path: Path) -> None:
+    path = Path(shutil.copy(VERSION_4, tmp_path / "old.ledger"))
+    before = _tables(path)
+    ledger = Ledger(path)
+    assert _tables(path) == before
+    assert ledger.budget == (3.0, 1e-6) and ledger.order is None
+    assert ledger.spent() == 1.4913190776513905  # as version 4 printed it
+    assert ledger.spent(1e-3) == 0.9176358719954067
+    ledger.check()
+    assert json.loads(ledger.export())["order"] is None
+    assert all("divergence" not in entry.to_dict() for entry in ledger.entries())
+    tilt = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.1, 0.01, monotone=True))
+    assert not ledger.can_afford(tilt)
+    with pytest.raises(BudgetExceededError, match="ε=inf"):
+        ledger.reserve(tilt)
+    ledger.reserve(gdp(0.1)).commit()
+    assert ledger.totals == Totals.of(e.guarantee for e in ledger.entries() if e.counts)
+    new = Ledger.create(tmp_path / "new.ledger", epsilon=3.0, delta=1e-6)
+    assert new.can_afford(tilt) and new.order == filter_order(3.0, 1e-6)
 
 
 def _tables(path: Path) -> list[tuple[object, ...]]:
@@ -167,7 +199,7 @@ def _tables(path: Path) -> list[tuple[object, ...]]:
 def test_an_export_is_plain_json(path: Path) -> None:
     ledger = Ledger(path)
     told = json.loads(ledger.export(), parse_constant=pytest.fail)
-    assert told["version"] == 4
+    assert told["version"] == 5
     assert told["budget"] == {"epsilon": 3.0, "delta": 1e-6}
     assert (told["spent"], told["remaining"]) == (ledger.spent(), ledger.remaining)
     assert told["entries"] == [entry.to_dict() for entry in ledger.entries()]

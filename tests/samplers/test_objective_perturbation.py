@@ -12,10 +12,12 @@ from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.losses.clipped_pull import ClippedLogisticLoss
 from rashomon_explorer.planning import MECHANISMS, Request, explain, plan
 from rashomon_explorer.planning.objective import _largest_ratio, perturbed_delta
+from rashomon_explorer.planning.offers import price_at_order
 from rashomon_explorer.planning.tilted import TiltedPlan, _beyond, plan_tilted
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy.gaussian import gdp_delta
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import ObjectivePerturbationSampler
 from rashomon_explorer.samplers.tilting import Followed
@@ -89,11 +91,41 @@ def test_noise_is_gaussian_where_that_promises_more_and_has_a_price():
     best, pure = plan_tilted(**many), plan_tilted(**many, gaussian=False)
     assert best.gaussian and best.followed_excess < pure.followed_excess / 1.5
     assert not plan_tilted(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
-    assert not plan_tilted(**many, ledger=True).gaussian
+    assert not plan_tilted(**many, ledger="zcdp").gaussian
     assert not plan_tilted(**many, loss=SoftmaxLoss(3)).gaussian
-    for priceless in ({"delta": 0.0}, {"ledger": True}, {"loss": SoftmaxLoss(3)}):
+    for priceless in ({"delta": 0.0}, {"ledger": "zcdp"}, {"loss": SoftmaxLoss(3)}):
         with pytest.raises(ValueError, match="leave out"):
             plan_tilted(**{**many, **priceless}, gaussian=True)
+
+
+@pytest.mark.parametrize("ledger", [True, 8.0])
+@pytest.mark.parametrize("n_draws", [1, 5])
+def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
+    many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6, "n_draws": n_draws}
+    planned = plan_tilted(**many, ledger=ledger)
+    order = filter_order(1.0, 1e-6) if ledger is True else ledger
+    told = planned.guarantee.renyi(order)
+    assert 1 - 1e-6 < told / (order * zcdp_rho(1.0, 1e-6)) <= 1
+    assert planned.gaussian and planned.guarantee.epsilon(1e-6) <= 1.0
+    assert str(planned.guarantee).startswith("ε = 1 at δ = 1e-6 (Rényi DP), objective")
+    alone = plan_tilted(**many, gaussian=True)
+    ratio = alone.tilt / planned.tilt
+    assert ratio > (0.9 if n_draws == 1 else 1.02)  # several draws add up as squares
+    with pytest.raises(ValueError, match="leave out"):
+        plan_tilted(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
+
+
+def test_in_a_ledger_the_noise_follows_from_its_order():
+    """The tilt, by hand: J + au²/2 + log g in what a fiftieth for the solver leaves."""
+    order, price = price_at_order(1.0, 1e-6, 8.0)
+    planned = plan_tilted(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
+    slope = min(planned.most, 1.0)
+    ratio = 2 * slope * ROWS["row_norm"] / ROWS["n"] / planned.tilt
+    curve = planned.guarantee.curve
+    assert curve.ratio == pytest.approx(ratio, rel=1e-9)
+    assert replace(curve, mu=0.0).renyi(order) == pytest.approx(0.98 * price, rel=1e-6)
+    assert curve.mu == pytest.approx(2 * planned.solver / planned.blur, rel=1e-9)
+    assert order * curve.mu**2 / 2 == pytest.approx(0.02 * price, rel=1e-6)
 
 
 def test_the_promise_by_hand():

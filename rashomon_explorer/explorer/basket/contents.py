@@ -7,6 +7,7 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.basket.purchase import Purchase
 from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
+from rashomon_explorer.privacy.adaptive import settled
 from rashomon_explorer.rashomon_set import ReleasedSet, ReleasedTrees
 from rashomon_explorer.schema import TableSchema
 
@@ -70,4 +71,6 @@ class Contents:
     @property
     def total(self) -> float:
         """ε of all of it together, at the models' δ."""
-        return adaptive_epsilon(list(self.guarantees), self.delta)
+        every = list(self.guarantees)
+        order = settled(every) if self.account is None else self.account.totals.order
+        return adaptive_epsilon(every, self.delta, order=order)

@@ -95,9 +95,13 @@ class BudgetCard(FigureCard):
                 account.budget,
                 account.delta,
                 planned,
+                order=account.totals.order,
+                told=[entry.divergence for entry in account.charges if entry.counts],
                 notes=[f"{e.note}<br>{e.day}, {e.standing}" for e in account.charges if e.counts],
             ),
-            partial(charges_table, account.charges, account.delta) if account.charges else None,
+            partial(charges_table, account.charges, account.delta, order=account.totals.order)
+            if account.charges
+            else None,
             (
                 "from rashomon_explorer.plots import plot_budget",
                 "plot_budget(explorer.ledger, explorer.plan)",

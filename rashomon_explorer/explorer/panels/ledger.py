@@ -89,7 +89,7 @@ def _told(account: Account) -> str:
 
 
 def _listed(account: Account) -> pd.DataFrame:
-    frame = charges_table(account.charges, account.delta)
+    frame = charges_table(account.charges, account.delta, order=account.totals.order)
     before = [0.0, *frame["ε in total"].iloc[:-1]]
     frame["ε added"] = frame["ε in total"] - before
     voided = [] if all(entry.counts for entry in account.charges) else ["state"]

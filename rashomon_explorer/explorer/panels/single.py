@@ -25,7 +25,9 @@ from rashomon_explorer.explorer.widgets import Download, Fold, Made
 from rashomon_explorer.explorer.widgets.download import Making
 from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
-from rashomon_explorer.privacy import pure
+from rashomon_explorer.privacy import pure, zcdp
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.zcdp import zcdp_rho
 from rashomon_explorer.search import bisect
 
 _MAKING = "Making one model"
@@ -113,7 +115,7 @@ class GoalPanel:
             "Making it…" if self.paying.under_way else f"Make one model · {adds}"
         )
         self.make.button_style = "" if plan.weakness or not affordable else "primary"
-        self.words.value = _words(plan, adds) if affordable else _over(adds, account)
+        self.words.value = _words(plan, adds) if affordable else _over(adds, account, plan)
 
     def pay(self) -> None:
         """Pay for one model and make it; in a loop aside, so that the page stays alive."""
@@ -125,9 +127,15 @@ class GoalPanel:
         self.made()
 
 
-def _over(adds: str, account: Account) -> str:
-    # Many methods of one model are pure, of which a ledger's squares are dear.
-    most = bisect(lambda cost: account.affords(pure(cost)), 0.0, account.budget, halvings=40)
+def _over(adds: str, account: Account, plan: ModelPlan) -> str:
+    tilted = isinstance(plan.guarantee.curve, GaussianTilt)
+
+    def fits(cost: float) -> bool:
+        # Most other methods of one model are pure, of which a ledger's squares are dear.
+        priced = zcdp(zcdp_rho(cost, plan.delta)) if tilted else pure(cost)
+        return account.affords(priced)
+
+    most = bisect(fits, 0.0, account.budget, halvings=40)
     told = (
         f"<b>Over the budget</b>: it would add {adds}, and ε = {what_is_left(account.left)} is "
         f"left. One model at ε = {what_is_left(most)} fits."

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.tradeoff import Gaussian, TradeOff, compose_tradeoffs
+from rashomon_explorer.privacy.tradeoff import Gaussian, GaussianTilt, TradeOff, compose_tradeoffs
 
 
 def compose(parts: Iterable[Guarantee]) -> Guarantee:
@@ -63,9 +63,11 @@ def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
 
 
 def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
-    """⊗ of all curves, G(μ) for a part without one; none where no part has one or some no μ."""
+    """⊗ of all curves, G(μ) for a part without one; none where no part has one or some neither."""
     if all(part.curve is None for part in parts):
         return None
-    if not all(math.isfinite(part.mu) for part in parts):
+    curves = [part.curve or Gaussian(part.mu) for part in parts if math.isfinite(part.mu)]
+    tilts = [part.curve for part in parts if isinstance(part.curve, GaussianTilt)]
+    if len(curves) + len(tilts) < len(parts):
         return None
-    return compose_tradeoffs((part.curve or Gaussian(part.mu), 1) for part in parts)
+    return compose_tradeoffs((curve, 1) for curve in [*curves, *tilts])

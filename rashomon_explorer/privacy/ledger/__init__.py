@@ -2,5 +2,6 @@
 
 from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger
+from rashomon_explorer.privacy.ledger.to_be import LedgerToBe
 
-__all__ = ["Charge", "Ledger", "LedgerEntry"]
+__all__ = ["Charge", "Ledger", "LedgerEntry", "LedgerToBe"]

@@ -5,10 +5,13 @@ import sqlite3
 from pathlib import Path
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import price_of
+from rashomon_explorer.privacy.ledger.rows import settle_order
 from rashomon_explorer.privacy.ledger.schema import read_budget, write_budget
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.privacy.zcdp import filter_order
 from rashomon_explorer.rounding import left_text, rounded_up
 from rashomon_explorer.shown import Fact
 from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
@@ -35,6 +38,9 @@ def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None
     old = read_budget(connection)
     if old is None:
         write_budget(connection, budget)
+        order = filter_order(*budget)
+        if order is not None:
+            settle_order(connection, order)
     elif old != budget:
         raise LedgerError(
             f"the ledger {path} has the budget ε={old[0]:g}, δ={old[1]:g}, not ε={budget[0]:g}, "
@@ -47,8 +53,13 @@ def delta_of(budget: Budget | None) -> float:
     return 0.0 if budget is None else budget[1]
 
 
-def refuse_past(budget: Budget, spent: Totals, guarantee: Guarantee) -> None:
-    """Refuse a charge that the budget does not allow, and name what is left."""
+def refuse_past(
+    budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
+) -> None:
+    """Refuse a charge that the budget does not allow, and name what is left.
+
+    ``told`` is the divergence it would be entered at, where that is not the guarantee's own.
+    """
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
@@ -56,7 +67,7 @@ def refuse_past(budget: Budget, spent: Totals, guarantee: Guarantee) -> None:
             "for their composition: keep (ε, δ) charges in a ledger that begins with one"
         )
     before = spent.epsilon(delta)
-    after = spent.plus(guarantee).epsilon(delta)
+    after = spent.plus(guarantee, told).epsilon(delta)
     if not within(after, budget):
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "

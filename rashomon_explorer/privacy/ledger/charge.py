@@ -1,5 +1,6 @@
 """One charge against a ledger: the receipt of who reserved it, and the entry everybody reads."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.withheld import withheld
 
@@ -36,6 +38,8 @@ class LedgerEntry:
         ``"voided"``, which does not.
     voided_by, voided_when, voided_why : str or None
         Who took a voided charge back, when and why.
+    divergence : Divergence, optional
+        What was added to the ledger's sum of Rényi divergences, where it has one.
     """
 
     id: int
@@ -48,6 +52,7 @@ class LedgerEntry:
     voided_by: str | None = None
     voided_when: str | None = None
     voided_why: str | None = None
+    divergence: Divergence | None = None
 
     @property
     def mechanism(self) -> str:
@@ -77,13 +82,18 @@ class LedgerEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that no row decides, for JSON."""
-        return {
+        plain = {
             **vars(self),
             "guarantee": self.guarantee.to_dict(),
             "state": self.standing,
             "when": self.day,
             "voided_when": self.voided_when and self.voided_when[:10],
         }
+        del plain["divergence"]
+        if self.divergence is not None:
+            value = self.divergence.value
+            plain["divergence"] = "inf" if value == math.inf else value
+        return plain
 
 
 class Charge:

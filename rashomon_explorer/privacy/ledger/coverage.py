@@ -4,8 +4,9 @@ import math
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Totals, takes_delta
 from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
+from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from rashomon_explorer.rounding import epsilon_text
 
 RULES = ("zcdp",)
@@ -18,12 +19,14 @@ _LOOSE = 1.5
 _SLACK = 0.05
 
 
-def check_covered(guarantee: Guarantee, delta: float, rule: str | None) -> None:
+def check_covered(
+    guarantee: Guarantee, delta: float, rule: str | None, order: float | None = None
+) -> None:
     """Refuse what costs far more by the ledger's rule than by its own curve.
 
-    What is chosen as one goes adds up in pure DP and zCDP, which the ledger counts. A curve of
-    sampled batches, or one that is known at some Rényi orders, is not in the sum, and no rule for
-    such curves is proved here (docs/ledger.md).
+    What is chosen as one goes adds up in pure DP and at the ledger's one Rényi order, or in zCDP
+    where it has none. A trade-off that bounds no divergence there, as that of composed loss
+    distributions does not, is not in the sum (docs/ledger.md).
 
     Where the budget's δ is 0 the two are compared at 10⁻⁶; ``rule="zcdp"`` asks to be charged by
     the looser one.
@@ -39,11 +42,21 @@ def check_covered(guarantee: Guarantee, delta: float, rule: str | None) -> None:
     if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
         return
     delta = delta or _USUAL_DELTA
-    charged, own = Totals.of([guarantee]).epsilon(delta), guarantee.epsilon(delta)
+    charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
     if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
         raise LedgerError(
-            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): as zCDP it would "
-            f"be charged ε={epsilon_text(charged)}, while its own curve says ε={epsilon_text(own)} "
-            f'at δ={delta:g}. Pay the higher price with reserve(..., rule="zcdp"), or leave the '
-            "ledger out and keep the guarantee itself. Nothing was run and nothing was spent"
+            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): by its rule it "
+            f"would be charged ε={epsilon_text(charged)}, while its own curve says "
+            f"ε={epsilon_text(own)} at δ={delta:g}. Pay the higher price with "
+            'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
+            "Nothing was run and nothing was spent"
         )
+
+
+def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
+    """Price of a charge beside others, as the ε of a zCDP that costs as much."""
+    totals = Totals.of([guarantee], order)
+    if order is None or takes_delta(guarantee):
+        return totals.epsilon(delta)
+    alike = zcdp_epsilon(float(totals.divergences) / order, delta)
+    return min(guarantee.pure_epsilon, alike)

@@ -18,6 +18,7 @@ def as_text(connection: sqlite3.Connection) -> str:
         "format": "rashomon-explorer ledger",
         "version": SCHEMA_VERSION,
         "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
+        "order": totals.order,
         "spent": "inf" if spent == math.inf else spent,
         "remaining": "inf" if left == math.inf else left,
         "entries": [entry.to_dict() for entry in read_entries(connection)],

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 
@@ -38,6 +39,20 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
         mu=_root_rest(whole.mu, part.mu),
         seeded=whole.seeded,
     )
+
+
+def rest_told(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
+    """Divergence that makes what a charge was entered at into the whole's, rounded up.
+
+    It is taken from what was entered, and not from ρ: an exact draw is entered at less than αρ.
+
+    >>> rest_told(Divergence(2.0), Divergence(0.5))
+    Divergence(value=1.5, steady=True)
+    """
+    if whole is None:
+        return None
+    paid = 0.0 if part is None else part.value
+    return Divergence(_rest(whole.value, paid), whole.steady)
 
 
 def check_extendable(

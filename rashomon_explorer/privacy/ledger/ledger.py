@@ -21,8 +21,9 @@ from rashomon_explorer.privacy.ledger.budget import (
 )
 from rashomon_explorer.privacy.ledger.charge import EXTENDS, Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.coverage import check_covered
+from rashomon_explorer.privacy.ledger.divergences import read_divergence
 from rashomon_explorer.privacy.ledger.exported import as_text
-from rashomon_explorer.privacy.ledger.extending import check_extendable, rest_of
+from rashomon_explorer.privacy.ledger.extending import check_extendable, rest_of, rest_told
 from rashomon_explorer.privacy.ledger.file import (
     bring_up_to_date,
     check_same,
@@ -50,10 +51,10 @@ class Ledger(Shown):
     same budget. Only the path and the file's random name are kept: a ledger may be pickled, copied
     and shared by threads, and refuses when another ledger's file is put at its path.
 
-    What is spent is the less of the pure sum and the zCDP sum at the ledger's δ. The budget
-    (ε, δ) holds for everything together even when each charge was chosen after seeing the earlier
-    results: the pure sum bounds the privacy loss outright, the zCDP sum is a privacy filter, and
-    where the former holds at the end it contributes nothing to δ (docs/ledger.md).
+    What is spent is the less of the pure sum and the sum of Rényi divergences at one order, which
+    the budget settles and at which zCDP counts too. (ε, δ) holds for everything together even when
+    each charge was chosen after seeing the earlier results: the former bounds the privacy loss
+    outright, the latter is a privacy filter (docs/ledger.md).
 
     Parameters
     ----------
@@ -159,6 +160,11 @@ class Ledger(Shown):
         with self._reading() as connection:
             return read_budget(connection)
 
+    @property
+    def order(self) -> float | None:
+        """The one order at which Rényi divergences are added up, settled with δ > 0; or None."""
+        return self._standing()[1].order
+
     def entries(self) -> list[LedgerEntry]:
         """Every charge, oldest first, voided ones included."""
         with self._reading() as connection:
@@ -195,7 +201,7 @@ class Ledger(Shown):
         """Whether :meth:`reserve` would accept this charge now, by the same ``rule``."""
         budget, totals = self._standing()
         try:
-            check_covered(guarantee, delta_of(budget), rule)
+            check_covered(guarantee, delta_of(budget), rule, totals.order)
         except LedgerError:
             return False
         return budget is None or within(totals.plus(guarantee).epsilon(budget[1]), budget)
@@ -257,16 +263,19 @@ class Ledger(Shown):
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
         # It may take time: before the file locks.
-        check_covered(guarantee, delta_of(self.budget), rule)
+        budget, totals = self._standing()
+        check_covered(guarantee, delta_of(budget), rule, totals.order)
         with self._writing() as connection:
+            budget, totals = read_budget(connection), checked_totals(connection, self.path)
+            told = totals.told(guarantee)
             if extends is not None:
                 check_extendable(extends, self.path, self._identity, read_entries(connection))
                 guarantee = rest_of(guarantee, find_entry(connection, extends.id))
+                told = rest_told(told, read_divergence(connection, extends.id))
                 parameters[EXTENDS] = extends.id
-            budget, totals = read_budget(connection), checked_totals(connection, self.path)
             if budget is not None:
-                refuse_past(budget, totals, guarantee)
-            number = insert_charge(connection, totals, guarantee, note, parameters)
+                refuse_past(budget, totals, guarantee, told)
+            number = insert_charge(connection, totals, guarantee, told, note, parameters)
         return Charge(number, self._mark, self.path, self._identity)
 
     def _title(self) -> str:

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import math
 import os
 import sqlite3
 from datetime import UTC, datetime
@@ -9,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
+from rashomon_explorer.privacy.ledger.divergences import (
+    read_divergence,
+    read_order,
+    write_divergence,
+    write_order,
+)
 from rashomon_explorer.privacy.ledger.schema import read_guarantee, read_totals, write_totals
-from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
+from rashomon_explorer.privacy.notions import zcdp
 
 _CHANGES = {
     "started": "state = iif(state = 'reserved', 'started', state)",
@@ -25,11 +34,15 @@ def insert_charge(
     connection: sqlite3.Connection,
     totals: Totals,
     guarantee: Guarantee,
+    told: Divergence | None,
     note: str,
     parameters: dict[str, Any],
 ) -> int:
-    """Write a reservation and the totals with it; return its number."""
-    totals = totals.plus(guarantee)
+    """Write a reservation and the totals with it; return its number.
+
+    ``told`` is the divergence it is entered at, None in a ledger without an order.
+    """
+    totals = totals.plus(guarantee, told)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
@@ -42,8 +55,27 @@ def insert_charge(
             totals.leaks,
         ),
     )
+    number = int(cursor.lastrowid or 0)
+    if told is not None:
+        write_divergence(connection, number, told)
     write_totals(connection, totals)
-    return int(cursor.lastrowid or 0)
+    return number
+
+
+def settle_order(connection: sqlite3.Connection, order: float) -> None:
+    """Settle at which order divergences are added up, those of earlier charges included.
+
+    Of a charge and its rest the whole is not kept. Their ρ add up to the whole's; divergences by
+    anything else, such as a pure ε, would not.
+    """
+    write_order(connection, order)
+    entries = read_entries(connection)
+    parts = {entry.extends for entry in entries} - {None}
+    for entry in entries:
+        alone = entry.extends is None and entry.id not in parts
+        price = entry.guarantee if alone else zcdp(entry.guarantee.rho)
+        write_divergence(connection, entry.id, entered_at(price, order))
+    write_totals(connection, sum_entries(connection))
 
 
 def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
@@ -61,7 +93,8 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
         {"now": _now(), "who": _who(), "why": why, "id": number},
     )
     if state == "voided":
-        write_totals(connection, read_totals(connection).minus(entry.guarantee))
+        told = read_divergence(connection, number)
+        write_totals(connection, read_totals(connection).minus(entry.guarantee, told))
 
 
 def _check_unseen(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
@@ -87,7 +120,8 @@ def read_entries(connection: sqlite3.Connection, number: int | None = None) -> l
     where, values = ("WHERE id = ?", (number,)) if number is not None else ("", ())
     rows = connection.execute(
         "SELECT id, who, reserved_at, note, parameters, guarantee, state, "
-        f"voided_by, voided_at, voided_why FROM charges {where} ORDER BY id",
+        "voided_by, voided_at, voided_why, value, steady FROM charges "
+        f"LEFT JOIN divergences ON charge = id {where} ORDER BY id",
         values,
     )
     return [_entry(row) for row in rows]
@@ -111,11 +145,23 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
     Charges of one guarantee are told together, because a text costs more to read than to add.
     """
     rows = connection.execute(
-        "SELECT min(id), guarantee, count(*) FROM charges WHERE state <> 'voided' "
-        "GROUP BY guarantee ORDER BY 1"
+        "SELECT min(id), guarantee, value, steady, count(*) FROM charges "
+        "LEFT JOIN divergences ON charge = id WHERE state <> 'voided' "
+        "GROUP BY guarantee, value, steady ORDER BY 1"
     )
-    counted = [(read_guarantee(number, text), count) for number, text, count in rows]
-    return Totals.of_many(counted, read_leaks(connection))
+    order = read_order(connection)
+    counted = [
+        (read_guarantee(number, text), _told(order, value, steady), count)
+        for number, text, value, steady, count in rows
+    ]
+    return Totals.of_many(counted, read_leaks(connection), order)
+
+
+def _told(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
+    """Divergence of a charge as the file has it; one that is lost counts as infinite."""
+    if order is None:
+        return None
+    return Divergence(math.inf if value is None else value, bool(steady))
 
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
@@ -130,7 +176,7 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
-    number, who, when, note, parameters, guarantee, state, *voided = row
+    number, who, when, note, parameters, guarantee, state, *voided, value, steady = row
     return LedgerEntry(
         id=number,
         who=who,
@@ -142,6 +188,7 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
         voided_by=voided[0],
         voided_when=voided[1],
         voided_why=voided[2],
+        divergence=None if value is None else Divergence(value, bool(steady)),
     )
 
 

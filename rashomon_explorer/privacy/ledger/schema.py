@@ -8,10 +8,13 @@ from pathlib import Path
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger.divergences import TABLES as DIVERGENCES
+from rashomon_explorer.privacy.ledger.divergences import write_order
 from rashomon_explorer.privacy.ledger.totals import Totals
+from rashomon_explorer.privacy.zcdp import filter_order
 
 APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _BUDGET = (
     "CREATE TABLE IF NOT EXISTS budget "
@@ -86,9 +89,13 @@ def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -
     """Make the tables of an empty ledger, within the caller's transaction."""
     _make_tables(connection)
     _name(connection)
-    write_totals(connection, Totals())
+    _make_divergences(connection)
+    order = None if budget is None else filter_order(*budget)
     if budget is not None:
         write_budget(connection, budget)
+    if order is not None:
+        write_order(connection, order)
+    write_totals(connection, Totals(order=order))
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -110,7 +117,9 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> int:
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Turn an older version into today's, within the caller's transaction."""
     _FROM[version](connection)
-    _name(connection)
+    if version < 4:
+        _name(connection)
+    _make_divergences(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -156,7 +165,16 @@ def _from_3(connection: sqlite3.Connection) -> None:
     """Only the name was missing."""
 
 
-_FROM = {1: _from_1, 2: _from_2, 3: _from_3}
+def _from_4(connection: sqlite3.Connection) -> None:
+    """Keep what was promised: it has no order, so that its rule is that of its time."""
+
+
+_FROM = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+
+
+def _make_divergences(connection: sqlite3.Connection) -> None:
+    for statement in DIVERGENCES:
+        connection.execute(statement)
 
 
 def _name(connection: sqlite3.Connection) -> None:

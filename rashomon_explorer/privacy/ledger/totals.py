@@ -2,18 +2,22 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from rashomon_explorer.privacy.divergence import Divergence, divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.privacy.zcdp import conversion, zcdp_epsilon
 from rashomon_explorer.validation import check_delta
 
 ROUNDING = 1e-9  # of a budget: a plan that spends all of it must not fail by an ulp
 
 _LEAST_DOUBLE_BITS = 1074  # every double is a whole number of 2⁻¹⁰⁷⁴
 _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
+
+Counted = tuple[Guarantee, Divergence | None, int]
+"""A charge, its divergence where one order is summed, and how often it was made."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,13 @@ class Totals:
         before anything has been seen, and open (None) only while no charge counts.
     sums : dict of str to ExactSum
         Of ε of pure DP, ρ of zCDP and the two (ε, δ) parts.
+    order : float or None
+        The one order at which Rényi divergences are added up too, None where they are not. It
+        follows from the budget, before anything has been seen.
+    divergences : ExactSum
+        Of Rényi divergences at that order.
+    unsteady : int
+        Charges whose divergence says nothing of larger orders.
 
     Examples
     --------
@@ -96,42 +107,80 @@ class Totals:
     live: int = 0
     leaks: bool | None = None
     sums: dict[str, ExactSum] = field(default_factory=_zeros)
+    order: float | None = None
+    divergences: ExactSum = field(default_factory=ExactSum)
+    unsteady: int = 0
 
     @classmethod
-    def of(cls, charges: Iterable[Guarantee]) -> "Totals":
+    def of(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
         """Add up charges in the order in which they were reserved."""
-        totals = cls()
+        totals = cls(order=order)
         for charge in charges:
             totals = totals.plus(charge)
         return totals
 
     @classmethod
-    def of_many(cls, counted: Sequence[tuple[Guarantee, int]], leaks: bool | None) -> "Totals":
+    def of_many(
+        cls, counted: Sequence[Counted], leaks: bool | None, order: float | None = None
+    ) -> "Totals":
         """Add up charges and how often each was made, as ``of`` does, but fast.
 
         Parameters
         ----------
-        counted : sequence of (Guarantee, int)
+        counted : sequence of (Guarantee, Divergence or None, int)
         leaks : bool or None
             What the charges were counted under.
+        order : float, optional
+            At which the divergences are; without it there are none.
         """
         sums = {
-            name: ExactSum.of((getattr(charge, name), count) for charge, count in counted)
+            name: ExactSum.of((getattr(charge, name), count) for charge, _, count in counted)
             for name in _SUMMED
         }
-        return cls(sum(count for _, count in counted), leaks, sums)
+        told = [(told, count) for _, told, count in counted if told is not None]
+        return cls(
+            sum(count for _, _, count in counted),
+            leaks,
+            sums,
+            order,
+            ExactSum.of((one.value, count) for one, count in told),
+            sum(count for one, count in told if not one.steady),
+        )
 
-    def plus(self, charge: Guarantee) -> "Totals":
-        """Return the totals with one more charge."""
+    def told(self, charge: Guarantee) -> Divergence | None:
+        """Divergence at which a charge would be entered, rounded up; None without an order.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.privacy import zcdp
+        >>> Totals(order=8.0).told(zcdp(0.25)).value
+        2.0000000000000004
+        """
+        if self.order is None:
+            return None
+        return entered_at(charge, self.order)
+
+    def plus(self, charge: Guarantee, told: Divergence | None = None) -> "Totals":
+        """Return the totals with one more charge, whose divergence may be known already."""
         leaks = self.leaks if self.live else takes_delta(charge)
         sums = {name: total.plus(getattr(charge, name)) for name, total in self.sums.items()}
-        return Totals(self.live + 1, leaks, sums)
+        told = told or self.told(charge)
+        if told is None:
+            return replace(self, live=self.live + 1, leaks=leaks, sums=sums)
+        divergences, unsteady = self.divergences.plus(told.value), self.unsteady + (not told.steady)
+        return Totals(self.live + 1, leaks, sums, self.order, divergences, unsteady)
 
-    def minus(self, charge: Guarantee) -> "Totals":
+    def minus(self, charge: Guarantee, told: Divergence | None = None) -> "Totals":
         """Return the totals without a charge under which nothing ran."""
         leaks = self.leaks if self.live > 1 else None
         sums = {name: total.minus(getattr(charge, name)) for name, total in self.sums.items()}
-        return Totals(self.live - 1, leaks, sums)
+        told = told or self.told(charge)
+        if told is None:
+            return replace(self, live=self.live - 1, leaks=leaks, sums=sums)
+        left = self.divergences.minus(told.value)
+        return Totals(
+            self.live - 1, leaks, sums, self.order, left, self.unsteady - (not told.steady)
+        )
 
     def epsilon(self, delta: float) -> float:
         """Total ε at δ, as :func:`adaptive_epsilon` defines it.
@@ -152,21 +201,59 @@ class Totals:
             return own_epsilon + pure if own_delta <= delta * (1 + ROUNDING) else math.inf
         if own_epsilon or own_delta:
             return math.inf
-        return min(pure, zcdp_epsilon(rho, delta))
+        return min(pure, zcdp_epsilon(rho, delta), self._by_order(delta))
+
+    def _by_order(self, delta: float) -> float:
+        """Total ε by the divergences at the one order."""
+        total = float(self.divergences)
+        if self.order is None or not math.isfinite(total) or (total and not delta):
+            return math.inf
+        if not total:
+            return 0.0
+        if self.unsteady:
+            return max(0.0, total + conversion(self.order, delta))
+        return zcdp_epsilon(total / self.order, delta, least=self.order)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; fractions as text, for no number type there holds them."""
-        sums = {name: [str(total.finite), total.infinite] for name, total in self.sums.items()}
-        return {"live": self.live, "leaks": self.leaks, "sums": sums}
+        sums = {name: _text(total) for name, total in self.sums.items()}
+        plain = {"live": self.live, "leaks": self.leaks, "sums": sums}
+        if self.order is None:
+            return plain
+        divergences = {"divergences": _text(self.divergences), "unsteady": self.unsteady}
+        return {**plain, "order": self.order, **divergences}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Totals":
         """Inverse of :meth:`to_dict`."""
-        sums = {
-            name: ExactSum(Fraction(finite), infinite)
-            for name, (finite, infinite) in values["sums"].items()
-        }
-        return cls(values["live"], values["leaks"], sums)
+        sums = {name: _read(text) for name, text in values["sums"].items()}
+        plain = cls(values["live"], values["leaks"], sums)
+        if values.get("order") is None:
+            return plain
+        divergences, unsteady = _read(values["divergences"]), values["unsteady"]
+        return replace(plain, order=values["order"], divergences=divergences, unsteady=unsteady)
+
+
+def _text(total: ExactSum) -> list[Any]:
+    return [str(total.finite), total.infinite]
+
+
+def _read(text: list[Any]) -> ExactSum:
+    finite, infinite = text
+    return ExactSum(Fraction(finite), infinite)
+
+
+def entered_at(charge: Guarantee, order: float) -> Divergence:
+    """Divergence at which a charge is entered, rounded up.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import zcdp
+    >>> entered_at(zcdp(0.0), 8.0)
+    Divergence(value=0.0, steady=True)
+    """
+    value, steady = divergence(charge, order)
+    return Divergence(math.nextafter(value, math.inf) if value else 0.0, steady)
 
 
 def takes_delta(guarantee: Guarantee) -> bool:

@@ -7,6 +7,7 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
 from rashomon_explorer.privacy.tradeoff.conversions import from_dict, from_renyi, from_zcdp
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.gaussian_tilt import GaussianTilt
 from rashomon_explorer.privacy.tradeoff.laplace import Laplace
 from rashomon_explorer.privacy.tradeoff.piecewise import (
     Piecewise,
@@ -24,6 +25,7 @@ __all__ = [
     "BoundedRange",
     "Composition",
     "Gaussian",
+    "GaussianTilt",
     "Laplace",
     "Piecewise",
     "PoissonSampled",

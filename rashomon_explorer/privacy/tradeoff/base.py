@@ -28,6 +28,8 @@ class TradeOff(ABC):
     """
 
     kind: ClassVar[str]
+    said: ClassVar[str] = "f-DP"
+    """The notion in which it is proved, in words."""
 
     @abstractmethod
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -109,6 +111,20 @@ class TradeOff(ABC):
 
         total = quad(weighted, 0.0, top, limit=500)[0]
         return math.log1p(order * (order - 1) * total) / (order - 1)
+
+    def renyi_bound(self, order: float) -> float:
+        """Return what is proved of D_a: :meth:`renyi` from above; infinity where nothing is.
+
+        δ(ε) alone proves it where its tail does, which no curve with rounding added has: classes
+        that know D_a by itself say so.
+        """
+        check_order(order)
+        return order * self.rho
+
+    @property
+    def steady(self) -> bool:
+        """Whether the bounds D_a/a of :meth:`renyi_bound` fall as the order rises, as aρ does."""
+        return True
 
     @property
     def rho(self) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.gaussian_tilt import GaussianTilt
 from rashomon_explorer.privacy.tradeoff.loss_masses import LossMasses
 from rashomon_explorer.search import bisect
 
@@ -80,6 +81,15 @@ class Composition(TradeOff):
     def rho(self) -> float:
         """ρ adds up."""
         return math.fsum(count * curve.rho for curve, count in self.parts)
+
+    def renyi_bound(self, order: float) -> float:
+        """D_a adds up."""
+        return math.fsum(count * curve.renyi_bound(order) for curve, count in self.parts)
+
+    @property
+    def steady(self) -> bool:
+        """Whether all parts are."""
+        return all(curve.steady for curve, _ in self.parts)
 
     @cached_property
     def _losses(self) -> "_Losses":
@@ -156,6 +166,8 @@ class _Losses:
 def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = None) -> TradeOff:
     """Composition of trade-offs; Gaussian ones become one, exactly (μ² adds up).
 
+    Beside a :class:`GaussianTilt` they become part of it, whose Rényi divergences add up.
+
     Parameters
     ----------
     parts : iterable of TradeOff or (TradeOff, int)
@@ -174,6 +186,10 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
             square += count * curve.mu**2
         else:
             counts[curve] = counts.get(curve, 0) + count
+    if len(counts) == 1:
+        ((curve, count),) = counts.items()
+        if isinstance(curve, GaussianTilt):
+            return curve.repeated(count).beside(math.sqrt(square))
     gaussian = [(Gaussian(math.sqrt(square)), 1)] if square > 0 or not counts else []
     total: list[Part] = [*gaussian, *counts.items()]
     if len(total) == 1 and total[0][1] == 1:

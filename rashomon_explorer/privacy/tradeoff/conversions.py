@@ -13,6 +13,7 @@ from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
 from rashomon_explorer.privacy.tradeoff.composition import Composition
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.gaussian_tilt import GaussianTilt
 from rashomon_explorer.privacy.tradeoff.laplace import Laplace
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
 from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
@@ -29,6 +30,7 @@ _SIMPLE: tuple[type[TradeOff], ...] = (
     RepeatedBoundedRange,
     AdaptiveBoundedRange,
     PoissonSampled,
+    GaussianTilt,
 )
 
 

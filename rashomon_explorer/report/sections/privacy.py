@@ -15,6 +15,7 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     running_epsilon,
 )
+from rashomon_explorer.privacy.adaptive import settled
 from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
@@ -40,7 +41,7 @@ def release(given: Release) -> list[Block]:
     blocks = _guarantee(given.models, delta)
     if given.aggregates:
         every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
-        blocks.insert(1, _together(adaptive_epsilon(every, delta), delta))
+        blocks.insert(1, _together(adaptive_epsilon(every, delta, order=settled(every)), delta))
     return blocks if given.ledger is None else [*blocks, _public_charges(given.ledger)]
 
 
@@ -105,7 +106,7 @@ def _charges(ledger: Ledger) -> Table:
             "who": [entry.who for entry in entries],
             "what": [entry.note for entry in entries],
             "state": [entry.state for entry in entries],
-            "ε in total": _totals(entries, budget),
+            "ε in total": _totals(entries, budget, ledger.order),
         },
         index=pd.Index([entry.id for entry in entries], name="charge"),
     )
@@ -122,17 +123,25 @@ def _public_charges(ledger: Ledger) -> Table:
     frame = pd.DataFrame(
         {
             "notion": [entry.mechanism for entry in entries],
-            "ε in total": _totals(entries, budget),
+            "ε in total": _totals(entries, budget, ledger.order),
         },
         index=pd.Index([entry.id for entry in entries], name="charge"),
     )
     return Table(frame, "Ledger: what was spent on the data", _budget(budget))
 
 
-def _totals(entries: Sequence[LedgerEntry], budget: Budget | None) -> list[str]:
+def _totals(
+    entries: Sequence[LedgerEntry], budget: Budget | None, order: float | None
+) -> list[str]:
     """Total after each charge; one that was voided adds nothing."""
     delta = 0.0 if budget is None else budget[1]
-    running = running_epsilon([entry.guarantee for entry in entries if entry.counts], delta)
+    kept = [entry for entry in entries if entry.counts]
+    running = running_epsilon(
+        [entry.guarantee for entry in kept],
+        delta,
+        order=order,
+        told=[entry.divergence for entry in kept],
+    )
     counted = accumulate(int(entry.counts) for entry in entries)
     return [rounded_up(running[count]) for count in counted]
 

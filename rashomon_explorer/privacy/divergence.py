@@ -1,0 +1,106 @@
+"""Rényi divergences that a guarantee proves, as they are summed at one order."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange, TradeOff
+
+
+class Proved(Protocol):
+    """What of a guarantee bounds divergences."""
+
+    @property
+    def notion(self) -> str:
+        """The notion in which it was proved."""
+
+    @property
+    def pure_epsilon(self) -> float:
+        """ε of pure ε-DP."""
+
+    @property
+    def rho(self) -> float:
+        """ρ of zero-concentrated DP."""
+
+    @property
+    def approximate_epsilon(self) -> float:
+        """ε of the (ε, δ) parts."""
+
+    @property
+    def approximate_delta(self) -> float:
+        """δ of the (ε, δ) parts."""
+
+    @property
+    def curve(self) -> TradeOff | None:
+        """Trade-off function, where one is known."""
+
+    @property
+    def orders(self) -> Sequence[tuple[float, float]]:
+        """Orders at which Rényi DP is known, and D_a."""
+
+
+class Divergence(NamedTuple):
+    """D_a at one order a.
+
+    Parameters
+    ----------
+    value : float
+        D_a in both directions is at most this.
+    steady : bool, default=True
+        Whether D_b ≤ (b/a)·value at every larger order b, as of zCDP.
+    """
+
+    value: float
+    steady: bool = True
+
+
+def divergence(guarantee: Proved, order: float) -> Divergence:
+    """Bound D_a between neighbours, in both directions, as a sum at one order counts it.
+
+    The least that pure DP, bounded range, zCDP, a trade-off and known orders prove. Of pure DP,
+    bounded range, zCDP, Gaussian mechanisms and Gaussian tilts the bound over a falls as a rises
+    (docs/theory.md §4); where those prove as little as anything, the divergence is steady.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    order : float
+        a > 1.
+
+    Raises
+    ------
+    ValueError
+        If ``order`` is not above 1 and finite.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import bounded_range, rdp
+    >>> divergence(bounded_range(eta=1.0), 3.0).steady
+    True
+    >>> divergence(rdp([2.0, 4.0], [0.2, 0.9]), 4.0)
+    Divergence(value=0.9, steady=False)
+    """
+    if not 1 < order < math.inf:
+        raise ValueError(f"order must be > 1 and finite, got {order!r}")
+    if guarantee.approximate_delta > 0:
+        return Divergence(math.inf)
+    steady = [order * guarantee.rho, pure_renyi(guarantee.pure_epsilon, order)]
+    others = [math.inf]
+    curve = guarantee.curve
+    if guarantee.notion == "bounded_range":
+        steady.append(bounded_range_renyi(guarantee.pure_epsilon, order))
+    if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
+        steady.append(curve.count * bounded_range_renyi(curve.eta, order))
+    if curve is not None:
+        (steady if curve.steady else others).append(curve.renyi_bound(order))
+    if guarantee.orders and order <= guarantee.orders[-1][0]:
+        known, divergences = np.array(guarantee.orders).T
+        chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])
+        others.append(float(chords) / (order - 1))
+    lost = guarantee.approximate_epsilon
+    if min(steady) <= min(others):
+        return Divergence(lost + min(steady))
+    return Divergence(lost + min(others), steady=False)

@@ -1,0 +1,233 @@
+"""Divergences at one order, settled beforehand, are a stopping rule; others that look alike not."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rashomon_explorer.privacy import (
+    Guarantee,
+    adaptive_epsilon,
+    bounded_range,
+    gdp,
+    pure,
+    rdp,
+    zcdp,
+)
+from rashomon_explorer.privacy.divergence import divergence
+from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_rho
+
+Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
+Menu = list[list[Shape]]
+Bought = tuple[int, ...]
+
+STEP = 0.1
+ULP = 1 + 1e-9
+
+
+def two_points(up: int, down: int) -> Shape:
+    """Pair of laws whose loss is ``up`` or −``down``."""
+    low = math.exp(down * STEP)
+    p = (low - 1) / (low - math.exp(-up * STEP))
+    return ((p, up), (1 - p, -down))
+
+
+def swapped(shape: Shape) -> Shape:
+    return tuple((p * math.exp(-loss * STEP), -loss) for p, loss in shape)
+
+
+def of_range(size: int) -> list[Shape]:
+    """Every pair of this bounded range, on the grid."""
+    return [two_points(up, size - up) for up in range(1, size)]
+
+
+def told(shapes: list[Shape], order: float) -> float:
+    """Largest D_a of some pairs, by its definition."""
+    moments = (
+        sum(p * math.exp((order - 1) * loss * STEP) for p, loss in shape) for shape in shapes
+    )
+    return math.log(max(moments)) / (order - 1)
+
+
+def analyst(epsilon: float, admitted: Callable[[Bought], bool], menu: Menu) -> float:
+    """Largest δ(ε) of an analyst who sees every loss and buys what the rule admits, exactly."""
+    reach = [max(abs(loss) for shape in item for _, loss in shape) for item in menu]
+
+    @cache
+    def value(bought: Bought) -> NDArray[np.float64]:
+        far = sum(count * size for count, size in zip(bought, reach, strict=True))
+        loss = np.arange(-far, far + 1) * STEP
+        best = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
+        for item, shapes in enumerate(menu):
+            after = tuple(count + (item == j) for j, count in enumerate(bought))
+            if not admitted(after):
+                continue
+            then = value(after)
+            for shape in shapes:
+                mean = sum(p * then[reach[item] + by :][: len(loss)] for p, by in shape)
+                best = np.maximum(best, mean)
+        return best
+
+    return float(value((0,) * len(menu))[0])
+
+
+def used(
+    epsilon: float,
+    delta: float,
+    menu: Menu,
+    prices: list[Guarantee],
+    order: float,
+) -> float:
+    """Share of δ that an analyst gets through under a ledger's rule."""
+
+    @cache
+    def admitted(bought: Bought) -> bool:
+        parts = [one for one, k in zip(prices, bought, strict=True) for _ in range(k)]
+        return adaptive_epsilon(parts, delta, order=order) <= epsilon * ULP
+
+    return analyst(epsilon, admitted, menu) / delta
+
+
+RARE = two_points(12, 1)
+BOTH_WAYS = [RARE, swapped(RARE)]
+CASES = [(2.0, 1e-3), (2.0, 1e-2), (3.0, 1e-3), (1.0, 5e-2)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CASES)
+def test_divergences_at_the_budgets_order_are_a_sound_stopping_rule(epsilon, delta) -> None:
+    order = filter_order(epsilon, delta)
+    menu = [of_range(3), BOTH_WAYS]
+    dear = told(BOTH_WAYS, order)
+    prices = [bounded_range(3 * STEP), rdp([order], [dear])]
+    assert told(of_range(3), order) <= prices[0].renyi(order)
+    assert 0.3 < used(epsilon, delta, menu, prices, order) <= 1
+    halved = [bounded_range(1.5 * STEP), rdp([order], [dear / 2])]
+    assert used(epsilon, delta, menu, halved, order) > 3
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-2), (1.0, 5e-2)])
+def test_a_composed_loss_distribution_is_no_stopping_rule(epsilon, delta) -> None:
+    """Why a curve is not counted by itself: whoever looks passes a sum that is exact for others."""
+    order = filter_order(epsilon, delta)
+    menu = [BOTH_WAYS, [two_points(4, 4)]]
+
+    @cache
+    def fixed(bought: Bought) -> float:
+        """δ of so many, chosen beforehand, in the worst of all ways."""
+        ways = (combinations_with_replacement(*part) for part in zip(menu, bought, strict=True))
+        return max(_delta(epsilon, [one for part in way for one in part]) for way in product(*ways))
+
+    looked = analyst(epsilon, lambda bought: fixed(bought) <= delta, menu) / delta
+    assert 1.02 < looked < 1.3
+    prices = [rdp([order], [told(item, order)]) for item in menu]
+    assert 0.5 < used(epsilon, delta, menu, prices, order) <= 1
+
+
+def _delta(epsilon: float, shapes: list[Shape]) -> float:
+    law = {0: 1.0}
+    for shape in shapes:
+        after: dict[int, float] = {}
+        for loss, q in law.items():
+            for p, by in shape:
+                after[loss + by] = after.get(loss + by, 0.0) + p * q
+        law = after
+    return sum(-q * math.expm1(min(0.0, epsilon - loss * STEP)) for loss, q in law.items())
+
+
+BUDGETS = st.tuples(st.floats(0.05, 20.0), st.floats(1e-9, 1e-2))
+ZCDP = st.one_of(
+    st.floats(0.0, 0.1).map(zcdp),
+    st.floats(1e-3, 0.5).map(gdp),
+    st.floats(1e-3, 1.0).map(bounded_range),
+    st.floats(1e-3, 1.0).map(pure),
+)
+
+
+@given(BUDGETS, st.lists(ZCDP, max_size=6))
+def test_what_zcdp_admits_is_admitted(budget, charges) -> None:
+    epsilon, delta = budget
+    order = filter_order(epsilon, delta)
+    by_rho = adaptive_epsilon(charges, delta)
+    if by_rho <= epsilon:
+        assert adaptive_epsilon(charges, delta, order=order) <= epsilon * ULP
+
+
+@given(BUDGETS, st.floats(0.01, 0.999))
+def test_of_zcdp_alone_it_is_the_same_sum_to_the_last(budget, share) -> None:
+    epsilon, delta = budget
+    order, rho = filter_order(epsilon, delta), zcdp_rho(epsilon, delta)
+    assert order * rho + conversion(order, delta) == pytest.approx(epsilon, rel=1e-9)
+    within = [zcdp(share * rho)]
+    both = [adaptive_epsilon(within, delta, order=one) for one in (order, None)]
+    assert both[0] == pytest.approx(both[1], rel=1e-12)
+    over = [zcdp(rho * (1 + 1e-6))]
+    assert adaptive_epsilon(over, delta, order=order) > epsilon
+
+
+def test_one_order_admits_what_zcdp_does_not() -> None:
+    order = filter_order(1.0, 1e-6)
+    most = 1.0 - conversion(order, 1e-6)
+    for charge in (rdp([order], [most]), Guarantee("tradeoff", "", curve=_tilt(most, order))):
+        assert adaptive_epsilon([charge], 1e-6) == math.inf
+        assert adaptive_epsilon([charge], 1e-6, order=order) == pytest.approx(1.0)
+        more = [charge, zcdp(1e-4)]
+        assert adaptive_epsilon(more, 1e-6, order=order) > 1.001
+
+
+def _tilt(most: float, order: float) -> GaussianTilt:
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        ratio = (low + high) / 2
+        small = GaussianTilt(ratio, 0.01, monotone=True).renyi(order) <= most
+        low, high = (ratio, high) if small else (low, ratio)
+    return GaussianTilt(low, 0.01, monotone=True)
+
+
+def test_what_is_steady_is() -> None:
+    """D_b ≤ (b/a)·D_a at larger orders, by which a total stays a guarantee away from its order."""
+    tilts = [
+        GaussianTilt(ratio, jump, monotone, outputs, draws, mu)
+        for ratio in (0.01, 0.3, 3.0)
+        for jump, draws, mu in ((0.0, 1, 0.0), (0.2, 3, 0.1))
+        for monotone, outputs in ((True, 1), (False, 1), (False, 4))
+    ]
+    kinds = [one.renyi for one in tilts]
+    kinds += [lambda a, e=e: pure_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
+    kinds += [lambda a, e=e: bounded_range_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
+    orders = 1 + np.geomspace(1e-3, 1e4, 200)
+    for kind in kinds:
+        each = np.array([kind(float(order)) for order in orders]) / orders
+        assert np.all(np.diff(each) <= 1e-12 * each[1:])
+    for charge in (pure(0.5), bounded_range(0.5), gdp(0.5), zcdp(0.1)):
+        assert divergence(charge, 5.0).steady
+
+
+def test_what_is_known_at_some_orders_is_not_taken_for_steady() -> None:
+    """The control: the rare pair's D_a/a rises, and the total of a smaller ρ would be too low."""
+    rises = [told(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
+    assert rises[1] > 1.3 * rises[0]
+    charge = rdp([2.0], [told(BOTH_WAYS, 2.0)])
+    assert not divergence(charge, 2.0).steady
+    order, delta = 2.0, 1e-4
+    total = adaptive_epsilon([charge] * 3, delta, order=order)
+    assert total == pytest.approx(3 * told(BOTH_WAYS, 2.0) + conversion(order, delta))
+    assert _delta(total, [RARE] * 3) <= delta
+    taken_for_steady = adaptive_epsilon([zcdp(told(BOTH_WAYS, 2.0) / 2)] * 3, delta, order=order)
+    assert _delta(taken_for_steady, [RARE] * 3) > 5 * delta
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_tilts_of_a_budgets_shares_fit_into_it(count: int) -> None:
+    for epsilon in (0.5, 2.0, 8.0):
+        share, order = filter_order(epsilon / count, 1e-6), filter_order(epsilon, 1e-6)
+        most = epsilon / count - conversion(share, 1e-6)
+        tilt = Guarantee("tradeoff", "", curve=_tilt(most, share))
+        assert adaptive_epsilon([tilt] * count, 1e-6, order=order) <= epsilon
