@@ -49,6 +49,7 @@ def main() -> None:
             "trees",
             "accelerator",
             "scale",
+            "page",
         ),
         default="samplers",
     )
@@ -61,7 +62,11 @@ def main() -> None:
     )
     parser.add_argument("--library", default="torch", help="library of arrays (accelerator)")
     parser.add_argument("--rows", nargs="*", default=scale.ROWS, help="sizes of tables (scale)")
+    parser.add_argument("--visits", type=int, default=3, help="pages opened of a kind (page)")
     options = parser.parse_args()
+    if options.what == "page":
+        _measure_page(options.visits)
+        return
     if options.what == "accelerator":
         _measure_accelerator(options.library, options.seconds)
         return
@@ -103,6 +108,14 @@ def main() -> None:
         print(*trees.lines(measured), sep="\n")
     else:
         _measure_samplers(options.seconds)
+
+
+def _measure_page(visits: int) -> None:
+    from benchmarks import page  # a browser is needed for nothing else
+
+    found = page.measure(visits)
+    page.write(found)
+    print(*page.lines(found), sep="\n")
 
 
 def _measure_accelerator(library: str, seconds: float) -> None:

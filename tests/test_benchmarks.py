@@ -17,9 +17,11 @@ from benchmarks import (
     exact,
     langevin,
     last_states,
+    live_page,
     measures,
     objective_perturbation,
     one_model,
+    page,
     peers,
     ranges,
     rates_pictures,
@@ -256,6 +258,29 @@ def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
     assert json.loads((tmp_path / "utility.json").read_text()) == measured
     told = "\n".join(utility.lines(measured))
     assert "small, n = 42, 3 columns" in told and "gradients, one model" in told
+
+
+def test_the_page_is_told_beside_its_limits(monkeypatch, tmp_path, capsys):
+    """A ratio below 1 is within a limit, of updates too, of which there must be more."""
+    visits = {"seconds": 1.5, "all": [1.5], "cpu": {"page": 1.2}}
+    live = {"models": 5_000, "people": 10_000, "seconds": 9.0, "updates": 8.0, "megabytes": 6.0}
+    live |= {"http": 5.0, "unpacked": 2.0, "kernel_mib": 400}
+    measured = {"machine": {}, "load": 0.1, "preheated": visits, "cold": visits, "live": live}
+    monkeypatch.setattr("sys.argv", ["benchmarks", "page", "--visits", "1"])
+    monkeypatch.setattr(page, "measure", lambda visits: measured if visits == 1 else None)
+    monkeypatch.setattr(page, "RESULTS", tmp_path / "page.json")
+    bench.main()
+    assert json.loads((tmp_path / "page.json").read_text()) == measured
+    said = capsys.readouterr().out
+    ratios = [float(words.split(")")[0]) for words in said.split("ratio ")[1:]]
+    assert ratios == pytest.approx([1.5 / 2, 1.5 / 6, 5 / 8, 6 / 8], abs=0.006)
+
+
+def test_a_page_of_many_models_waits_for_draw_and_charges_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    explorer = live_page.many(models=12, people=300)
+    assert (explorer.state.n_draws, len(explorer.data.frame)) == (12, 300)
+    assert explorer.state.uncharged and explorer.rashomon_set is None
 
 
 def test_utility_is_asked_for_by_name(monkeypatch, tmp_path, capsys):
