@@ -62,7 +62,7 @@ def stale(state: ExplorerState) -> str:
 
     Empty while the figures show what the sliders say.
     """
-    drawn, now = state.drawn_settings, state.settings()
+    drawn, now = state.drawn_settings, state.made_with()
     moved = _moved(state)
     if not moved:
         return ""
@@ -81,7 +81,7 @@ def drawn_with(state: ExplorerState) -> str:
 def _moved(state: ExplorerState) -> list[str]:
     if state.rashomon_set is None:
         return []
-    drawn, now = state.drawn_settings, state.settings()
+    drawn, now = state.drawn_settings, state.made_with()
     return [name for name in drawn if name in now and drawn[name] != now[name]]
 
 

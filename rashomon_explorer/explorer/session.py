@@ -94,7 +94,7 @@ class Session(SetsShownAgain):
             state.rashomon_set = last.rashomon_set_
             state.plan = last.plan_
             state.n_drawn = last.rashomon_set_.n_draws
-            state.drawn_settings = state.settings()
+            state.drawn_settings = state.made_with()
             state.phase = "done"
         if known["ledger"] is not None:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
@@ -178,7 +178,7 @@ class Session(SetsShownAgain):
             state.selection = ()
             state.favourites = Favourites()
             state.in_view = 0
-            state.drawn_settings = state.settings()
+            state.drawn_settings = state.made_with()
             state.phase = "reserved"
         self.say(f"Drawing {plural(state.asked_draws, 'model')}…")
         return self.job

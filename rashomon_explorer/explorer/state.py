@@ -8,6 +8,7 @@ import traitlets
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.samplers import SAMPLERS, traits_of
+from rashomon_explorer.schema import Numeric, TableSchema
 
 FORETELLING = "foretelling"
 PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
@@ -221,3 +222,17 @@ class ExplorerState(traitlets.HasTraits):
     def settings(self) -> dict[str, Any]:
         """Return the settings of the next draw by name."""
         return {name: getattr(self, name) for name in SETTINGS}
+
+    def made_with(self) -> dict[str, Any]:
+        """Return what a draw is made with: the settings, and the thresholds that trees ask."""
+        told = self.settings()
+        schema = getattr(self.data, "schema", None)
+        return {**told, "thresholds": _thresholds(schema)} if self.family == TREES else told
+
+
+def _thresholds(schema: TableSchema | None) -> str:
+    """Write the declared thresholds of a table's columns; the others are cut evenly."""
+    columns = () if schema is None else schema.features
+    asked = [one for one in columns if isinstance(one, Numeric) and one.thresholds]
+    told = [f"{one.name} {', '.join(f'{cut:.6g}' for cut in one.thresholds)}" for one in asked]
+    return "; ".join(told) or "even"

@@ -42,6 +42,14 @@ def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> 
     assert page.browser.outside_hosts() == set()
 
 
+def test_a_figure_without_numbers_has_no_picture_and_says_so(page: Page) -> None:
+    page.see("losses")
+    save = "document.querySelector('[data-figure=losses]').closest('.rx-figure')"
+    save = f"{save}.querySelector('.rx-png')"
+    page.wait(lambda: "nothing is drawn yet" in page.run(f"{save}?.title ?? ''"), "the reason")
+    assert page.run(f"{save}.disabled")
+
+
 def test_text_has_contrast_in_the_light(page: Page) -> None:
     assert page.run("document.body.dataset.jpThemeLight") == "true"
     draw_inside(page, "monks1")

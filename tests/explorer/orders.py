@@ -14,6 +14,7 @@ from typing import Any
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.privacy import Ledger, pure
 from tests.explorer.pressing import press_draw
 
@@ -74,6 +75,13 @@ def load_learnt(visit: Visit) -> None:
 
 
 @act
+def own_table(visit: Visit) -> None:
+    """Ask for a table of one's own, and use it before there is a file."""
+    visit.page.data_panel.name.value = OWN_FILE
+    visit.page.data_panel.schema.use.click()
+
+
+@act
 def put_away(visit: Visit) -> None:
     guarded(visit.page.state, "Loading", visit.page.session.forget)()
 
@@ -130,6 +138,21 @@ def move_threshold(visit: Visit) -> None:
 
 
 @act
+def drag(visit: Visit) -> None:
+    """Drag the plan's dot; the browser does so until it hears that a draw has begun."""
+    at = len(visit.alerts)
+    visit.page.cards["plan"].view.dragged = {"x": 1.5, "y": 0.5, "curve": 1, "at": at}
+
+
+@act
+def hurry(visit: Visit) -> None:
+    """Move a slider by more keys than plans can follow."""
+    for step in range(20):
+        visit.page.state.epsilon = 1.0 + step / 10
+    visit.page.state.epsilon = SETTINGS["epsilon"]
+
+
+@act
 def raise_budget(visit: Visit) -> None:
     visit.page.state.budget_epsilon = 50.0
 
@@ -157,6 +180,13 @@ def star(visit: Visit) -> None:
 @act
 def open_first(visit: Visit) -> None:
     guarded(visit.page.state, "Opening", visit.page.session.open_kept)(1)
+
+
+@act
+def open_two(visit: Visit) -> None:
+    """Choose two kept sets, one right after the other."""
+    for number in (1, 2, 1):
+        guarded(visit.page.state, "Opening", visit.page.session.open_kept)(number)
 
 
 @act
@@ -281,6 +311,17 @@ ORDERS: dict[str, str] = {
     "a model picked, then another set": "load draw on draw on pick basket_of_picked fill ask_price "
     "open_first pay on",
     "stars while the draws come": "load hold draw on star reload",
+    "saved before any draw": "load save draw on save",
+    "the release, a draw and another view at once": "load hold release draw look_everywhere on "
+    "curator",
+    "keys faster than plans, then a draw": "load hurry draw on hurry",
+    "a draw and a drag at once": "load look_everywhere hold draw drag on drag",
+    "yes to paying and to drawing at once": "load draw on fill ask_price hold draw pay on fill "
+    "ask_price pay draw on",
+    "a bundle twice, then the release": "load draw on save save release on save curator on",
+    "other data and a draw at once": "load load_another draw_by_shortcut load on",
+    "a table of one's own without a file": "load own_table draw save on",
+    "two kept sets at once": "load draw on draw on open_two pick save on",
     "threshold moved, then released": "load draw on move_threshold pick release move_threshold "
     "look_everywhere on curator on",
 }

@@ -20,7 +20,20 @@ from rashomon_explorer.release.files import released_of, released_values
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, cancer):
-    explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
+    return _drawn(cancer, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def bought(tmp_path_factory, cancer):
+    """A page with an aggregate that was paid for, whatever other tests did before."""
+    page = _drawn(cancer, tmp_path_factory.mktemp("bought"))
+    _ticked(page, "ambiguity").yes.click()
+    assert page.state.alert is None
+    return page
+
+
+def _drawn(cancer, home):
+    explorer = Explorer(data=cancer, home=home)
     for name, value in {"n_draws": 4, "sampler": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
         setattr(explorer.state, name, value)
     explorer.draw()
@@ -57,7 +70,7 @@ def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
     basket = page.shop.basket((), 0.5)
     refused = {name for name in AGGREGATES if basket.why_not(name)}
     assert refused == {name for name, one in AGGREGATES.items() if one.in_rows}
-    assert all("needs groups=" in basket.why_not(name) for name in refused)
+    assert all("choose a column under Groups" in basket.why_not(name) for name in refused)
     rows = {row["name"]: row for row in page.basket_panel.table.rows}
     assert rows["group_sizes"]["why"] and not rows["ambiguity"]["why"]
 
@@ -112,8 +125,8 @@ def _unzipped(page):
 
 
 @pytest.mark.law
-def test_the_bundle_is_used_without_the_page(page, tmp_path):
-    held = _unzipped(page)
+def test_the_bundle_is_used_without_the_page(bought, tmp_path):
+    page, held = bought, _unzipped(bought)
     models = page.rashomon_set
     plain = json.loads(held["models.json"])
     rows = page.rows.head(50)
@@ -130,7 +143,8 @@ def test_the_bundle_is_used_without_the_page(page, tmp_path):
     assert b"who" in page.ledger_panel.export.fetch().content
 
 
-def test_what_was_bought_is_there_again_on_a_new_page(page, cancer):
+def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
+    page = bought
     released = page.state.paid[0].released
     assert released_of(json.loads(json.dumps(released_values(released)))) == released
     again = Explorer(data=cancer, home=page.session.home)

@@ -29,6 +29,8 @@ WORDS = {
     "the ledger lost, then reloaded": "Put the file back",
     "spent elsewhere before yes": "is left",
     "learnt bounds": "nothing of this table may leave",
+    "a table of one's own without a file": "choose a file",
+    "other data and a draw at once": "a draw is under way",
 }
 """What is said in the alert, where something is refused."""
 
@@ -45,6 +47,14 @@ CHARGES = {
     "spent elsewhere before yes": 2,
     "drawn while it is paid for": 3,
     "learnt bounds": 0,
+    "saved before any draw": 1,
+    "the release, a draw and another view at once": 1,
+    "keys faster than plans, then a draw": 1,
+    "a draw and a drag at once": 1,
+    "yes to paying and to drawing at once": 4,
+    "a bundle twice, then the release": 1,
+    "other data and a draw at once": 1,
+    "two kept sets at once": 2,
 }
 """How many charges there must be in the ledger afterwards."""
 

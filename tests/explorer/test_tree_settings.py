@@ -46,6 +46,7 @@ def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
     state.max_leaves = 8
     assert "cannot be counted here" in size.value and "they fit" in size.value
     assert page.draw_panel.draw.disabled and "they fit" in state.no_plan
+    assert page.draw_panel.draw.description == "Draw"  # of what, the plan would say
     assert "most_memory" not in state.no_plan + size.value
     for name in ("plan", "promise"):
         page.cards[name].redraw()
@@ -85,7 +86,13 @@ def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(page):
         schema = schema.declare(one.name, thresholds=[0.125])
     page.session.redeclare(schema)
     assert page.rashomon_set is drawn and page.ledger.spent() == spent
+    # Figures of the draws say what they were drawn with.
+    assert page.cards["losses"]._settings.value == "drawn with thresholds = even"
+    state.max_leaves = 3
+    assert "drawn with leaves = 2, " in page.cards["losses"]._settings.value
+    state.max_leaves = 2
     page.draw()
+    assert page.cards["losses"]._settings.value == ""
     asked = {
         tree.reference for tree in page.rashomon_set.models.trees if hasattr(tree, "reference")
     }

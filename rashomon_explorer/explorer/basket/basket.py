@@ -10,6 +10,11 @@ from rashomon_explorer.explorer.basket.choices import AGGREGATES, Paid
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.release import Query, ReleasePlan, plan_release
 
+_CHOOSE = (
+    "it compares groups: choose a column under Groups, or make one sensitive in the view Data and "
+    "declare its levels"
+)
+
 
 @dataclass(frozen=True)
 class Basket:
@@ -70,6 +75,8 @@ class Basket:
 
     def why_not(self, name: str) -> str:
         """Say why an aggregate cannot be had of these models; empty where it can."""
+        if AGGREGATES[name].in_rows and not self.categories:
+            return _CHOOSE
         try:
             query = AGGREGATES[name].query(self.models)
             plan_release(

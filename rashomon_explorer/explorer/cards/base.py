@@ -171,7 +171,7 @@ class FigureCard:
         for button in buttons:
             button.observe(lambda _: self._fill(), "value")
         if "rashomon_set" in self.needs:
-            watched = ["rashomon_set", "drawn_settings", *SETTINGS]
+            watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
             self._date()
         asked = ipywidgets.HBox(buttons)

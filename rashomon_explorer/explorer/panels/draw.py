@@ -119,9 +119,8 @@ class DrawPanel:
         self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
-        self.draw.description = (
-            f"Draw {plural(state.asked_draws, 'model')}" if state.data else "Draw"
-        )
+        known = state.data is not None and state.plan is not None
+        self.draw.description = f"Draw {plural(state.asked_draws, 'model')}" if known else "Draw"
         self.price.value = self._price()
         self.progress.value = self._bar()
 

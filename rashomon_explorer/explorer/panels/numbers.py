@@ -56,7 +56,9 @@ class NumbersPanel:
         self.stale.add_class("rx-stale")
         hide_when_empty(self.stale)
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "account"])
-        state.observe(lambda _: self._compare(), ["rashomon_set", "drawn_settings", *SETTINGS])
+        state.observe(
+            lambda _: self._compare(), ["rashomon_set", "drawn_settings", "data", *SETTINGS]
+        )
         top = ipywidgets.HBox([self.facts, self._code.button])
         top.add_class("rx-numbers-row")
         self.widget = ipywidgets.VBox([top, self._code.code])

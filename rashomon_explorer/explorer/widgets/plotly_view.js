@@ -52,7 +52,9 @@ function render({ model, el }) {
   const name = () => {
     gd.setAttribute("aria-label", model.get("label"));
     gd.dataset.figure = model.get("name");
-    save.title = `Save this figure as a picture: ${model.get("label")}`;
+    save.title = save.disabled
+      ? "There is no picture to save: nothing is drawn yet"
+      : `Save this figure as a picture: ${model.get("label")}`;
   };
   const tell = (trait, value) => {
     model.set(trait, value);
@@ -76,7 +78,8 @@ function render({ model, el }) {
         if (gone) break;
         listen();
         gd.dataset.rev = rev;
-        save.disabled = false;
+        save.disabled = !figure.data?.length;
+        name();
         handle.put();
         // With the card's other buttons where there is a card; below the figure where there is none.
         const beside = el.closest(".rx-figure")?.querySelector(".rx-asked");

@@ -47,10 +47,11 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     """
     check_count(k=k)
     one = bounded_range(eta)
+    several = "draw" if k == 1 else "draws"
     return Guarantee(
         "repeated_bounded_range",
-        f"exponential mechanism, {k} independent draws of bounded range (Dong, Durfee and Rogers "
-        "2020; docs/composition.md)",
+        f"exponential mechanism, {k} independent {several} of bounded range (Dong, Durfee and "
+        "Rogers 2020; docs/composition.md)",
         pure_epsilon=k * one.pure_epsilon,
         rho=k * one.rho,
         assumptions=(
