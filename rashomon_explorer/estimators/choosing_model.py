@@ -13,13 +13,15 @@ from rashomon_explorer.estimators.beforehand import (
     tried_on_simulated_rows,
 )
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.losses import get_loss
 from rashomon_explorer.one_model import METHODS, ModelOffer, ModelPlan
 from rashomon_explorer.one_model.radius import settled_radius
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.localisation import LocalisationPlan
+from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.rounding import rounded_up
-from rashomon_explorer.samplers.preflight import comes_nowhere
+from rashomon_explorer.samplers.preflight import comes_nowhere, stays_away
 
 GOALS = {"rows": "on the rows", "population": "on new rows"}
 """On which rows a model is to be good, in words."""
@@ -69,25 +71,41 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     if radius == AUTO:
         request = replace(request, radius=settled_radius(request))
     offers = [one.offer(request) for one in METHODS.values()]
-    taken, why = _named(offers, method) if method != AUTO else _best(offers, goal)
+    taken, why = _named(offers, method, request) if method != AUTO else _best(offers, goal)
     first = sorted(offers, key=lambda one: (not one.applies, one.promised(goal)))
     return ModelPlan(request, taken, goal, why, tuple(first))
 
 
-def _named(offers: list[ModelOffer], method: str) -> tuple[ModelOffer, str]:
+def _named(offers: list[ModelOffer], method: str, request: Request) -> tuple[ModelOffer, str]:
     (offer,) = (one for one in offers if one.method == method)
     if not offer.applies:
         raise SamplerError(
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
             'method="auto" takes one that does'
         )
-    if offer.exact is not None and is_tried(offer.exact) and comes_nowhere(offer.exact):
+    if told := _stays_away(offer, request):
         raise SamplerError(
-            f"{tried_on_simulated_rows(offer.exact)} They came on no kind of rows that was tried, "
-            f'so that nothing was charged for method={method!r}; method="auto" takes one that '
-            "answers"
+            f"{told}, so that nothing was charged for method={method!r}; "
+            'method="auto" takes one that answers'
         )
     return offer, "it was asked for"
+
+
+def _stays_away(offer: ModelOffer, request: Request) -> str:
+    """Say that a model that was named stays away on every kind of simulated rows; empty if not."""
+    none = "exact draws came on no kind of simulated rows that was tried"
+    if offer.exact is not None:
+        away = is_tried(offer.exact) and comes_nowhere(offer.exact)
+        return f"{tried_on_simulated_rows(offer.exact)} So {none}" if away else ""
+    if not offer.may_give_up or request.p <= ALWAYS_CAME:
+        return ""
+    planned: LocalisationPlan = offer.settings
+    law = PublicLaw(
+        get_loss(request.loss),
+        *(request.n, request.p, request.psi, request.radius, request.row_norm, offer.ridge),
+    )
+    whole = (stage.beta for stage in planned.stages if math.isinf(stage.distance))
+    return none if any(stays_away(law, float(beta)) for beta in whole) else ""
 
 
 def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:

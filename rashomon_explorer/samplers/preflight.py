@@ -154,8 +154,19 @@ def comes_nowhere(planned: Plan) -> bool:
     law = PublicLaw.of(planned)
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
-    others = (_tried_on(law, float(planned.beta), columns) for columns in KINDS)
-    return not any(one is not None and one.likely for one in others)
+    return stays_away(law, float(planned.beta))
+
+
+def stays_away(law: PublicLaw, beta: float) -> bool:
+    """Whether draws of a law on the whole ball came on no kind of rows, as :func:`comes_nowhere`.
+
+    >>> from rashomon_explorer.losses import get_loss
+    >>> asked = {"psi": 0.0, "row_norm": 1.5, "ridge": 0.01}
+    >>> stays_away(PublicLaw(get_loss("logistic"), 500, 4, radius=4.0, **asked), 100.0)
+    False
+    """
+    found = (_tried_on(law, beta, columns) for columns in KINDS)
+    return not any(one is None or one.likely for one in found)
 
 
 def remedies(planned: Plan) -> str:
