@@ -7,9 +7,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.group_columns import grouping_of
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.whole import whole_of
+from rashomon_explorer.explorer.whole import IN_UNITS, whole_of
 
 
 class SeenRows:
@@ -50,7 +51,10 @@ class SeenRows:
         whole = whole_of(self.state.data)
         if whole is None:
             return None
-        return whole.encoded(self._behind, labels=not self._of_codes)
+        behind = self._behind
+        if behind is None and trees_in(self.state.rashomon_set) is not None:
+            behind = IN_UNITS
+        return whole.encoded(behind, labels=not self._of_codes)
 
     @property
     def all_targets(self) -> NDArray[Any]:

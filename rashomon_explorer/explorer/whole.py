@@ -16,7 +16,7 @@ from rashomon_explorer.blocks.columns import each_row
 from rashomon_explorer.blocks.made import MadeRows
 from rashomon_explorer.blocks.picked import Picked
 from rashomon_explorer.blocks.source import as_it_is
-from rashomon_explorer.blocks.steps import Clipped, Encoded
+from rashomon_explorer.blocks.steps import Clipped, Encoded, Transformed
 from rashomon_explorer.blocks.titled import Titled
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.encoded import features_of
@@ -27,9 +27,12 @@ from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.cells import as_text
 from rashomon_explorer.schema.labels import declared_labels
 from rashomon_explorer.schema.levels import Levelled
+from rashomon_explorer.schema.units import UnitEncoder
 
 PEOPLE = 5_000
 """Rows that stand for single people, in tables that have more."""
+
+IN_UNITS = "units"
 
 _SEED = 0
 _NORM = 1.0  # as the page encodes tables that are held
@@ -149,8 +152,8 @@ class WholeTable:
 
         Parameters
         ----------
-        encoder : fitted transformer, optional
-            By default the page's own.
+        encoder : fitted transformer or "units", optional
+            By default the page's own; ``"units"`` leaves columns in theirs, as trees ask them.
         labels : bool, default=False
             Whether targets are the table's own labels, where classes are told apart.
 
@@ -162,10 +165,12 @@ class WholeTable:
             If the rows are not what they were then.
         """
         table = self.came.rows.then(replace(self._coded, labels=labels))
+        features = features_of(self.schema)
+        names = features.encoded_names
         if encoder is None:
-            features = features_of(self.schema)
             table = table.then(Encoded(features, _NORM), Clipped(_NORM, intercept=False))
-            names = features.encoded_names
+        elif encoder is IN_UNITS:
+            table = table.then(Transformed(UnitEncoder(features), tuple(table.source.names or ())))
         else:
             table = table.through(encoder)
             names = encoder.get_feature_names_out()

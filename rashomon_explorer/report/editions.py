@@ -79,7 +79,7 @@ def curator_report(
     X: Any = None,
     y: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
     problem: Problem | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
     bounds: Bounds | None = None,
@@ -101,12 +101,14 @@ def curator_report(
         Neither holds rows.
     path : path-like
         Usually ``"card.html"``.
-    X : array-like or DataFrame of shape (n_rows, n_features), optional
-        Rows as the models take them: scaled as for the draws. Left out for stored predictions.
+    X : array-like or DataFrame of shape (n_rows, n_features), or rows in blocks, optional
+        Rows as the models take them: scaled as for the draws. Left out for stored predictions. Of
+        rows in blocks every number is that of all rows, but for sections on single people and
+        importance: these are of a fixed random sample, and say so.
     y : array-like of shape (n_rows,), optional
-        Targets as the estimator was given them.
-    groups : array-like or Series of shape (n_rows,), optional
-        A sensitive attribute; a Series brings its name.
+        Targets as the estimator was given them; rows in blocks have theirs.
+    groups : array-like or Series of shape (n_rows,), or str, optional
+        A sensitive attribute; a Series brings its name. Of rows in blocks the name of a column.
     problem : Problem, optional
         What was drawn from, as :func:`rashomon_explorer.measures.declared_problem` makes it again:
         adds exact ranges, model class reliance and certificates.

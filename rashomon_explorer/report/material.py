@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.columns import column_of, targets_of
+from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
+from rashomon_explorer.blocks.picked import Picked
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -24,6 +28,9 @@ from rashomon_explorer.rashomon_set import (
 )
 from rashomon_explorer.rashomon_set.models import StoredPredictions
 from rashomon_explorer.release import Released
+
+PEOPLE = 5_000
+"""Rows in blocks of which single people are shown, picked by their places alone."""
 
 Bounds = Mapping[str, tuple[float, float]]
 AnySet = RashomonSet | PredictorSet
@@ -49,10 +56,39 @@ class Curator(Public):
     """Material of the curator's edition: a set with its losses, and private rows."""
 
     models: AnySet
-    X: Any = None  # (n_rows, n_features): rows as the models take them
+    X: Any = None  # (n_rows, n_features): rows as the models take them, held or in blocks
     y: Any = None  # (n_rows,): targets as the estimator was given them
     groups: "pd.Series[Any] | None" = None  # (n_rows,): a sensitive attribute
     problem: Problem | None = None  # what was drawn from, for exact ranges
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, held or in blocks; None where there are none."""
+        if isinstance(self.X, RowBlocks):
+            return self.X.n
+        return len(self.X) if self.X is not None else None
+
+    @cached_property
+    def people(self) -> "Curator":
+        """The same of rows that are held: these, or a fixed random sample of rows in blocks."""
+        if not isinstance(self.X, RowBlocks):
+            return self
+        some = self.X.sample(PEOPLE)
+        places = Picked.of(self.X.source, PEOPLE, 0).places
+        rows = np.concatenate([np.array(block) for block, _ in some.blocks()])
+        y = None if self.y is None else self.y[places]
+        groups = None if self.groups is None else self.groups.iloc[places].reset_index(drop=True)
+        return replace(self, X=rows, y=y, groups=groups)
+
+    @property
+    def whose(self) -> str:
+        """Say of whom sections on single people are; empty where they are of all rows."""
+        if not isinstance(self.X, RowBlocks) or self.X.n <= PEOPLE:
+            return ""
+        return (
+            f"The rows come in blocks: this section is of a fixed random sample of {PEOPLE:,} of "
+            f"{self.X.n:,} people."
+        )
 
     @property
     def readable(self) -> bool:
@@ -64,6 +100,8 @@ class Curator(Public):
         """Take some of the rows, whatever holds them; None where predictions are stored."""
         if self.X is None:
             return None
+        if isinstance(self.X, RowBlocks):  # of the first block: whoever wants more has `people`
+            return next(self.X.blocks(0, 1))[0][start:stop]
         return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
 
     @cached_property
@@ -89,7 +127,7 @@ def curator_material(
     models: AnySet,
     X: Any,
     y: ArrayLike | None,
-    groups: ArrayLike | None,
+    groups: ArrayLike | str | None,
     problem: Problem | None,
     **public: Any,
 ) -> Curator:
@@ -99,9 +137,14 @@ def curator_material(
             f"the curator's edition needs a RashomonSet or a PredictorSet, got "
             f"{type(models).__name__}; a ReleasedSet or ReleasedTrees goes to release_report"
         )
+    if is_in_blocks(X):
+        X = as_blocks(X)
+        y = targets_of(X) if y is None and X.source.labelled else y
+        groups = column_of(X, groups) if isinstance(groups, str) else groups
     targets = None if y is None else np.asarray(y)
     split = None if groups is None else _named(groups)
-    _check_lengths(len(X) if X is not None else None, targets, split)
+    n_rows = X.n if isinstance(X, RowBlocks) else len(X) if X is not None else None
+    _check_lengths(n_rows, targets, split)
     if problem is not None:
         _check_problem(models, problem)
         public |= {"constants": problem.constants, "domain": problem.domain}

@@ -103,6 +103,13 @@ def test_what_is_exact_is_that_of_the_table_held(page: Any, held: Explorer) -> N
     assert page.models_panel._measured[2] == N
 
 
+def test_the_curators_report_is_of_all_rows(page: Any) -> None:
+    made = page.take_panel._curator_report()()
+    text = made.content.decode() if hasattr(made, "content") else str(vars(made))
+    assert "3,000" in text and "Groups by region" in text
+    assert "this section is of a fixed random sample" not in text  # of 3,000 all are people
+
+
 def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:
     ages = page.session.all_groups("age")
     rule = grouping_of(page.data, "age")
@@ -110,7 +117,7 @@ def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:
     assert len(set(ages)) == 4
 
 
-SUMS = {"gaps", "frontier", "exact_ranges", "ranges"}
+SUMS = {"gaps", "frontier", "exact_ranges", "ranges", "width_or_noise"}
 """Figures of all rows; the burden's is of all but for what is proved."""
 
 

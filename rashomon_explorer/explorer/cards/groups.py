@@ -281,7 +281,6 @@ class WidthOrNoiseCard(GroupCard):
     title = "Width or noise?"
     label = "Disagreement of draws split into the set's own width and the mechanism's noise"
     of_targets: ClassVar[bool] = False
-    of_people: ClassVar[bool] = True
     definition = (
         "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: how "
         "much two draws from U disagree; <b>noise</b>: what draws that missed the set add. "
@@ -295,28 +294,40 @@ class WidthOrNoiseCard(GroupCard):
         if isinstance(models, PredictorSet) and not models.independent:
             return empty(self.title, _DRAWN_HERE)
         answers = self.session.tree_answers if trees_in(models) else None
-        people = self.session.picked.everyone
         every = "reference=explorer.tree_answers.beside(explorer.rashomon_set), "
         beside = every if answers else ""
+        sampled = bool(answers) or not self.session.in_blocks
+        rows = f"{_PEOPLE}.rows" if sampled else "explorer.blocks"
+        groups = f"{_PEOPLE}.groups({column!r})"
+        if not sampled:
+            groups = f"explorer.session.all_groups({column!r})"
         return Recipe(
-            lambda: _noise(split_draws(models, people, column, answers)),
-            lambda: split_draws(models, people, column, answers).groups,
+            lambda: _noise(self._split(models, column, answers)),
+            lambda: self._split(models, column, answers).groups,
             (
                 "from rashomon_explorer.measures import width_or_noise",
                 "from rashomon_explorer.plots import plot_width_or_noise",
-                f"found = width_or_noise(explorer.rashomon_set, {_PEOPLE}.rows, {beside}"
-                f"groups={_PEOPLE}.groups({column!r}))",
+                f"found = width_or_noise(explorer.rashomon_set, {rows}, {beside}groups={groups})",
                 "plot_width_or_noise(found)",
             ),
             (SAMPLED,),
+            of_people=sampled,
         )
+
+    def _split(self, models: Any, column: str, answers: Any) -> Any:
+        session = self.session
+        rows = None if answers is not None else session.blocks
+        if rows is not None:
+            return split_draws(models, rows, session.all_groups(column) if column else None)
+        people = session.picked.everyone
+        return split_draws(models, people.rows, people.groups(column) if column else None, answers)
 
 
 def _noise(found: Any) -> go.Figure:
     return also_said(plot_width_or_noise(found), "", told(found))
 
 
-def split_draws(models: Any, people: Any, column: str = "", answers: Any = None) -> Any:
+def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None) -> Any:
     """Split what draws disagree about; of trees beside all of them, which ``answers`` counts.
 
     Raises
@@ -324,11 +335,11 @@ def split_draws(models: Any, people: Any, column: str = "", answers: Any = None)
     DataError
         If it cannot be told, saying why.
     """
-    options: dict[str, Any] = {"groups": people.groups(column)} if column else {}
+    options: dict[str, Any] = {} if groups is None else {"groups": groups}
     if answers is not None:
         options["reference"] = answers.beside(models)
     try:
-        return width_or_noise(models, people.rows, **options)
+        return width_or_noise(models, rows, **options)
     except ValueError as error:
         why = str(error).split(": pass")[0]
         raise DataError(f"Width or noise cannot be told: {why}") from error

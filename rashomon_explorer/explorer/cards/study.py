@@ -69,7 +69,8 @@ class StudyCard(FigureCard):
             return empty(self.title, lacks)
         if self.of_inside and models is not None and counted(models).nobody:
             return Recipe(partial(nobody_inside, self.title, models))
-        return replace(self.study(), of_people=self.of_people)
+        made = self.study()
+        return replace(made, of_people=made.of_people or self.of_people)
 
     def study(self) -> Recipe:
         """Say how it is drawn, now that what it needs is there."""

@@ -148,7 +148,8 @@ def _width(session: Any) -> str:
     if counted(models).models.n_draws < 2:
         return "Width and noise cannot be told apart by fewer than two draws within ψ."
     try:
-        found: WidthOrNoise = width_or_noise(models, people.rows)
+        rows = session.blocks
+        found: WidthOrNoise = width_or_noise(models, people.rows if rows is None else rows)
     except ValueError as error:
         return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
     return f"{marks_html(SAMPLED)} {escape(told(found))}"

@@ -158,16 +158,23 @@ class TakePanel:
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report is the curator's: switch to Curator")
-        # A report's numbers are of all rows: of rows in blocks it tells what the models tell.
-        held = rows is not None and not session.in_blocks
-        known = held and isinstance(models, RashomonSet)
+        known = rows is not None and isinstance(models, RashomonSet)
         table = "models" if state.data is None else str(state.data.name)
         account = session.refresh_account()
         ledger = account.path if account is not None and account.exists else None
-        groups = None if state.data is None else _groups(state.data)
+
+        def handed() -> tuple[Any, Any, Any]:
+            """Rows, targets and groups; of rows in blocks all of them."""
+            split = None if state.data is None else _groups(state.data)
+            if not session.in_blocks:
+                return rows, targets, split
+            all_of = None if split is None else session.all_groups(str(split.name))
+            return session.blocks, session.all_targets, all_of
 
         def make() -> Made:
             from rashomon_explorer.report import curator_report
+
+            rows, targets, groups = handed()
 
             with tempfile.TemporaryDirectory() as folder, said_elsewhere():
                 path = curator_report(

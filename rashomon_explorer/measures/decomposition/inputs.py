@@ -1,15 +1,17 @@
 """What may be split, and what is proved of it: sets of draws, or arrays with a word about them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.blocks.opened import as_blocks
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.counted import counted_width
+from rashomon_explorer.measures.decomposition.in_blocks import PairMeans, pair_means
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.measures.decomposition.laws import TREES, Law, law_of
 from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, ReleasedSet, ReleasedTrees
@@ -38,6 +40,7 @@ class Inputs:
     exact: FloatArray | None = None  # (n_rows,): the width of each row, where trees are counted
     n_counted: int = 0  # how many
     assumed: str = ""  # what is taken for granted of the draws because nothing here can tell
+    pairs: PairMeans | None = None  # of rows in blocks, whose values are those of a first block
 
 
 def given(
@@ -59,6 +62,22 @@ def given(
     if inside is not None:
         raise ValueError("inside is for arrays: a set knows which draws lie in its set")
     return _of_set(_draws(models), X, measure, reference, reference_chains)
+
+
+def given_in_blocks(
+    models: Any, X: Any, measure: PairMeasure, reference: Any, chains: int | None, groups: Any
+) -> Inputs:
+    """Do the same for rows that come in blocks: what is compared are means over all of them."""
+    if isinstance(reference, CountedTrees):
+        raise ValueError(
+            "reference must be models for rows in blocks: counted.draw(2_000, psi) in the place of "
+            "all counted trees"
+        )
+    table = as_blocks(X)
+    first = np.array(next(table.blocks(0, 1))[0])
+    found = given(models, first, measure, None, reference, chains)
+    others = [] if reference is None else [_reference(reference, models)]
+    return replace(found, pairs=pair_means([models, *others], table, measure, groups))
 
 
 def _of_set(

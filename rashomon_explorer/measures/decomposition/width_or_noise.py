@@ -1,14 +1,16 @@
 """Width or noise: what private draws disagree about, split between the set and the mechanism."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer.blocks.opened import is_in_blocks
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
-from rashomon_explorer.measures.decomposition.inputs import Inputs, given
+from rashomon_explorer.measures.decomposition.inputs import Inputs, given, given_in_blocks
 from rashomon_explorer.measures.decomposition.intervals import Split, split_of
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure, get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import PAIRS, Mixture
@@ -55,8 +57,8 @@ def width_or_noise(
         ``"langevin"``; all private trees of a fit, whose law may be flat up to a smaller threshold
         than ψ: then with a reference; or the labels or scores of independent draws whose hits are
         uniform.
-    X : array-like of shape (n_rows, n_features), optional
-        Rows for a set.
+    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+        Rows for a set. Rows in blocks are read once and never held.
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
     reference : RashomonSet, PredictorSet, CountedTrees or array-like, optional
@@ -70,8 +72,8 @@ def width_or_noise(
         independent models for arrays.
     inside : array-like of bool, shape (n_draws,), optional
         For arrays: which draws lie in the Rashomon set.
-    groups : array-like of shape (n_rows,), optional
-        Group of each row, for a split of each group's.
+    groups : array-like of shape (n_rows,), or str, optional
+        Group of each row, for a split of each group's; of rows in blocks the name of a column.
     confidence : float, default=0.95
         Of each interval.
 
@@ -94,7 +96,12 @@ def width_or_noise(
     """
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
-    found = given(models, X, pair_measure, inside, reference, reference_chains)
+    if is_in_blocks(X):
+        if inside is not None:
+            raise ValueError("inside is for arrays: a set knows which draws lie in its set")
+        found = given_in_blocks(models, X, pair_measure, reference, reference_chains, groups)
+    else:
+        found = given(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)
     mixture = Mixture.of(units, found.uniform, _width_of(found))
     split = estimates(found, units, mixture, confidence)
@@ -121,8 +128,14 @@ def width_or_noise(
 
 def units_of(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
     """Units of some rows, or all."""
+    if rows is None and found.pairs is not None:
+        return _units(found, found.pairs.whole)
     values = found.values if rows is None else found.values[:, rows]
-    return Units.of(measure.matrix(values), Layout.of(found.inside, found.chains))
+    return _units(found, measure.matrix(values))
+
+
+def _units(found: Inputs, means: FloatArray) -> Units:
+    return Units.of(means, Layout.of(found.inside, found.chains))
 
 
 def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> Split:
@@ -172,19 +185,31 @@ def _parts(mixture: Mixture) -> pd.DataFrame:
 def _by_group(
     found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series, confidence: float
 ) -> pd.DataFrame:
-    masks = group_masks(groups, found.values.shape[1])
     table: dict[Any, dict[str, float]] = {}
-    for name, mask in masks.items():
-        table[name] = {"rows": int(mask.sum())}
-        if mask.any():
-            units = units_of(found, measure, mask)
-            mixture = Mixture.of(units, found.uniform, _width_of(found, mask))
+    for name, count, units, width in _grouped(found, measure, groups):
+        table[name] = {"rows": count}
+        if units is not None:
+            mixture = Mixture.of(units, found.uniform, width)
             split = estimates(found, units, mixture, confidence)
             table[name].update(flat(split))
     frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
     frame.index.name = "group"
     frame.attrs["view"] = CURATOR
     return frame
+
+
+def _grouped(
+    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series
+) -> Iterator[tuple[Any, int, Units | None, float | None]]:
+    """Each group with its number of rows, and where it has any its units and known width."""
+    if found.pairs is not None:
+        for name, (count, means) in found.pairs.groups.items():
+            yield name, count, _units(found, means), None
+        return
+    for name, mask in group_masks(groups, found.values.shape[1]).items():
+        some = bool(mask.any())
+        units = units_of(found, measure, mask) if some else None
+        yield name, int(mask.sum()), units, _width_of(found, mask) if some else None
 
 
 def _cross_check(units: Units, exact: float | None) -> float | None:

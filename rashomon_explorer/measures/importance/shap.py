@@ -1,5 +1,6 @@
 """Shapley values of linear models, which need no sampling."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.importance.tree_shapley import players, values_of
@@ -93,7 +96,8 @@ def shap_importance(
     Parameters
     ----------
     models, X, background, features
-        As for :func:`linear_shap`, or, for a set of decision trees, :func:`tree_shap`.
+        As for :func:`linear_shap`, or, for a set of decision trees, :func:`tree_shap`. For linear
+        models X may be rows in blocks: their mean and the sizes are sums, in two passes.
 
     Returns
     -------
@@ -115,9 +119,54 @@ def shap_importance(
     """
     if (trees := trees_of(models)) is not None:
         return _of_trees(trees, X, background, features)
+    if is_in_blocks(X):
+        return _of_blocks(models, as_blocks(X), background, features)
     coef, away, groups = _centred(models, X, background, features)
     sizes = {name: _mean_size(coef[:, :, j], away[:, j]) for name, j in groups.items()}
     return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
+
+
+def _of_blocks(
+    models: RashomonSet | ReleasedSet, table: RowBlocks, background: Any, features: Features
+) -> pd.DataFrame:
+    """Add up over all rows, in a pass for their mean and one for the values' sizes."""
+    need_linear(models)
+    if background is None:
+        (sums,) = table.reduce(_Shortened(models))
+        mean = sums / table.n
+    else:
+        mean = _rows("background", background, models).mean(axis=0)
+    coef = _coefficients(models)
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
+    (sizes,) = table.reduce(_Sizes(models, mean, coef, tuple(groups.values())))
+    return pd.DataFrame(sizes / table.n, columns=list(groups)).rename_axis(
+        index="model", columns="feature"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Shortened:
+    """Sums of a block's rows, as the models see them."""
+
+    models: Any
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+        return (_rows("X", rows, self.models).sum(axis=0),)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """Sums (n_draws, n_groups) of the sizes of a block's Shapley values."""
+
+    models: Any
+    mean: FloatArray
+    coef: FloatArray
+    groups: tuple[NDArray[np.intp], ...]
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+        away = _rows("X", rows, self.models) - self.mean
+        each = [_mean_size(self.coef[:, :, j], away[:, j]) for j in self.groups]
+        return (len(rows) * np.column_stack(each),)
 
 
 def _of_trees(
@@ -156,15 +205,20 @@ def _centred(
     names = models.feature_names[:-1]
     rows = _rows("X", X, models)
     reference = rows if background is None else _rows("background", background, models)
+    return (
+        _coefficients(models),
+        rows - reference.mean(axis=0),
+        feature_groups(features, names, models.feature_groups),
+    )
+
+
+def _coefficients(models: RashomonSet | ReleasedSet) -> FloatArray:
+    """Coefficients (n_draws, outputs, n_features) in units of the target."""
     coef = models.coef.reshape(models.n_draws, models.outputs, -1)[:, :, :-1]
     if models.task == "regression":
         low, high = models.target_bounds
         coef = coef * ((high - low) / 2)
-    return (
-        coef,
-        rows - reference.mean(axis=0),
-        feature_groups(features, names, models.feature_groups),
-    )
+    return np.asarray(coef)
 
 
 def _rows(name: str, X: ArrayLike, models: RashomonSet | ReleasedSet) -> FloatArray:

@@ -1,7 +1,7 @@
 """How much a model's loss rises when a feature is switched between rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.asked import asked_task
@@ -60,8 +62,9 @@ def model_reliance(
         its draws. A
         ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
         :func:`penalised_problem` takes: its best model, in a table of one row.
-    X : array-like of shape (n_rows, n_features), optional
-        At least two rows. A problem holds its own.
+    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+        At least two rows. A problem holds its own. Rows in blocks under squared loss, whose
+        moments are sums; other losses are of all pairs of rows and take a sample.
     y : array-like of shape (n_rows,), optional
         Labels as the models were fitted to, or targets.
     features : sequence, mapping or "columns", optional
@@ -95,9 +98,45 @@ def model_reliance(
     """
     if (trees := trees_of(models_or_problem)) is not None:
         return _of_trees(trees, models_or_problem, X, y, features, form, loss)
+    if is_in_blocks(X):
+        return _of_blocks(models_or_problem, blocks_with(X, y), features, form, loss)
     task, names, own_groups = asked_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
+
+
+def _of_blocks(
+    models: Any, table: RowBlocks, features: Features, form: str, loss: str | None
+) -> pd.DataFrame:
+    """Under squared loss moments say everything, and they are sums."""
+    first, targets = next(table.blocks(0, 1))
+    task, names, own_groups = asked_task(models, first, targets, loss)
+    if task.loss != "squared":
+        raise TypeError(
+            f"reliance under {task.loss} loss is of all pairs of rows, which blocks do not add up "
+            "to: take a fixed random sample, X, y = rows.sample(5_000).held(), and name it as one"
+        )
+    given = getattr(models, "rashomon_set_", models)
+    n, sums = table.n, table.reduce(_Moments(given))
+    gram, cross, energy, row_mean, target_mean = (part / n for part in sums)
+    known = SquareMoments(n, gram, cross, float(energy), row_mean, float(target_mean))
+    coef = task.coef[:, 0].T
+    groups = feature_groups(features, names, own_groups)
+    rises = {name: task.scale * known.rise(columns)(coef) for name, columns in groups.items()}
+    table_of = pd.DataFrame(rises).rename_axis(index="model", columns="feature")
+    return in_form(form, table_of, task.scale * known.original()(coef))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Sums of a block's rows and targets, as the models see them."""
+
+    models: Any
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
+        task = LinearTask.of(self.models, rows, targets, None)
+        z, t = task.rows, task.targets
+        return z.T @ z, z.T @ t, np.asarray(t @ t), z.sum(axis=0), np.asarray(t.sum())
 
 
 def _of_trees(

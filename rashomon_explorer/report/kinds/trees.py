@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots import plot_prices
@@ -94,6 +95,8 @@ class Trees:
         models: Any = given.models
         planned = _plan(models)
         if planned is None or given.X is None or given.y is None:
+            return None
+        if isinstance(given.X, RowBlocks):  # counted(rows) is, and is handed to width_or_noise
             return None
         return _counted(models, planned, given)
 

@@ -1,8 +1,12 @@
 """The rows: how many, what columns, which groups (curator), or what is public of them."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.plots.text import number, percent
 from rashomon_explorer.report.blocks import Block, Facts, Table
 from rashomon_explorer.report.kinds import kind_of
@@ -33,7 +37,7 @@ def release(given: Release) -> list[Block]:
 
 def _counts(given: Curator) -> list[tuple[str, str, str]]:
     models = given.models
-    n_rows = len(given.X) if given.X is not None else len(given.y if given.y is not None else ())
+    n_rows = len(given.y if given.y is not None else ()) if given.n_rows is None else given.n_rows
     facts = [("Rows", f"{n_rows:,}", "those that were handed to the report")]
     facts += kind_of(models).rows(given)
     if given.y is not None and models.task == "regression":
@@ -43,6 +47,8 @@ def _counts(given: Curator) -> list[tuple[str, str, str]]:
 
 
 def _columns(given: Curator) -> Table:
+    if isinstance(given.X, RowBlocks):
+        return _columns_of_blocks(given, given.X)
     frame = pd.DataFrame(given.X)
     names = getattr(given.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
     if len(names) == frame.shape[1]:
@@ -52,6 +58,25 @@ def _columns(given: Curator) -> Table:
     for name in ("min", "mean", "max"):
         table[name] = getattr(measured, name)().to_numpy(dtype=float)
     return Table(table, "Features, as the models take them")
+
+
+def _columns_of_blocks(given: Curator, rows: RowBlocks) -> Table:
+    """Find means, and least and largest values, of all blocks."""
+    least, sums, most = rows.reduce(_ends, merge=_wider)
+    known = getattr(given.models, "feature_names", ())[:-1]
+    names = known if len(known) == len(sums) else [f"x{j}" for j in range(len(sums))]
+    table = declared([str(name) for name in names], given.bounds)
+    table["min"], table["mean"], table["max"] = least, sums / rows.n, most
+    return Table(table, "Features, as the models take them")
+
+
+def _ends(rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return rows.min(axis=0), rows.sum(axis=0), rows.max(axis=0)
+
+
+def _wider(one: Any, other: Any) -> Any:
+    sums = one[1] + other[1]
+    return np.minimum(one[0], other[0]), sums, np.maximum(one[2], other[2])
 
 
 def _shares(values: "pd.Series", name: str) -> pd.DataFrame:

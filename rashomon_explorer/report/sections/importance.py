@@ -17,7 +17,9 @@ def curator(given: Curator) -> list[Block]:
     """Show importances over the draws; with the problem, how far reliance can go in the set."""
     need_rows(given, targets=True)
     models = need_linear_or_trees(given)
+    whose, problem, given = given.whose, given.problem, given.people
     blocks: list[Block] = [
+        *([Words(whose)] if whose else []),
         Words(
             "How much the loss of a model of the set grows when a feature is shuffled. It says "
             "what the model relies on, not what causes the target; of correlated features each "
@@ -31,8 +33,8 @@ def curator(given: Curator) -> list[Block]:
             Table(importance_table(models, given.X, given.y), "Permutation importance"),
         ),
     ]
-    if given.problem is not None:
-        blocks.append(_reliance(given, given.problem))
+    if problem is not None:
+        blocks.append(_reliance(given, problem))
     return blocks
 
 

@@ -19,6 +19,7 @@ _CURVES = {
 }
 _COLUMNS = ["measure", "value", "sampled", "note"]
 _POINTS = 12
+_ASKED = 20
 _EVERYONE = "all rows"
 _CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
 _STRAYS = (
@@ -67,9 +68,12 @@ def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
         for name, value, sampled, note in whole[_COLUMNS].itertuples(index=False)
     }
     if given.problem is not None and given.models.task == "classification":
-        exact = exact_ambiguity(given.problem, given.models.psi, given.X)
+        people = given.people.X
+        few = people[:_ASKED] if given.whose else people  # in blocks each asks for all rows
+        exact = exact_ambiguity(given.problem, given.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
         said = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
+        said += f", of {len(few)} people of a fixed random sample" if given.whose else ""
         rows = {"ambiguity, exact": [exact.lower, said, meaning], **rows}
     columns = ["value", "what it is of the set", "definition"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)

@@ -12,7 +12,7 @@ from rashomon_explorer.plots import plot_people
 from rashomon_explorer.plots.tables import people_table
 from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
 from rashomon_explorer.rashomon_set.links import likeliest
-from rashomon_explorer.report.blocks import Block, Plot, Table
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words
 from rashomon_explorer.report.material import Curator
 from rashomon_explorer.report.sections.rows import need_rows
 
@@ -27,7 +27,8 @@ _NOTE = (
 def curator(given: Curator) -> list[Block]:
     """Show everybody's range, and the rows with the most disagreement."""
     need_rows(given)
-    blocks: list[Block] = []
+    blocks: list[Block] = [Words(given.whose)] if given.whose else []
+    given = given.people
     if isinstance(given.models, RashomonSet):
         blocks.append(_everybody(given, given.models))
     return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", _NOTE)]
