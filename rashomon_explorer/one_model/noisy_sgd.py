@@ -18,7 +18,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import progress
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
-_WITH_LEDGER = " (a ledger counts no sampling)"
+_WITH_LEDGER = " (in a ledger, where sampling costs more)"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def unsampled_because(request: Request) -> str:
     >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0, "row_norm": 1.0}
     >>> budget = {"ridge": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
     >>> unsampled_because(Request(**rows, **budget, ledger=True))
-    ' (a ledger counts no sampling)'
+    ' (in a ledger, where sampling costs more)'
     """
     if request.ledger:
         return _WITH_LEDGER

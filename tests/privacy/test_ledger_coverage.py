@@ -16,6 +16,7 @@ from rashomon_explorer.privacy import (
     repeated_bounded_range,
     zcdp,
 )
+from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_rho
 from rashomon_explorer.theory import sgd_composition
 
 pytest.importorskip("dp_accounting")
@@ -27,7 +28,7 @@ def sampled():
     return sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, n_steps=100)
 
 
-@pytest.mark.parametrize("budget", [{"epsilon": 500.0, "delta": 1e-6}, {}])
+@pytest.mark.parametrize("budget", [{"epsilon": 500.0}, {}])
 def test_it_is_never_charged_by_a_looser_rule_unasked(sampled, budget, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "a.ledger", **budget)
     with pytest.raises(LedgerError, match=r"charged ε=[\d.]+, while its own .* ε=") as refusal:
@@ -41,21 +42,39 @@ def test_it_is_never_charged_by_a_looser_rule_unasked(sampled, budget, tmp_path:
 
 
 def test_who_asks_pays_the_higher_price(sampled, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0, delta=1e-6)
-    assert (ledger.can_afford(sampled), ledger.can_afford(sampled, "zcdp")) == (False, True)
-    charge = ledger.reserve(sampled, rule="zcdp")
-    assert charge.id == 1
-    assert ledger.spent() == ledger.totals.epsilon(1e-6) > 100
-    assert ledger.spent() == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
-    ledger.check()
+    """At the order of ε = 2 sampled batches tell as much as all rows would, nearly."""
+    order = filter_order(2.0, 1e-6)
+    assert sampled.renyi(order) > 10 * zcdp_rho(1.0, 1e-6) * order
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=2.0, delta=1e-6)
+    with pytest.raises(LedgerError, match="no rule of the ledger covers") as refusal:
+        ledger.reserve(sampled)
+    assert not isinstance(refusal.value, BudgetExceededError)
+    assert not ledger.can_afford(sampled) and not ledger.can_afford(sampled, "zcdp")
     with pytest.raises(BudgetExceededError):
-        Ledger.create(tmp_path / "b.ledger", epsilon=5.0, delta=1e-6).reserve(sampled, rule="zcdp")
+        ledger.reserve(sampled, rule="zcdp")
     with pytest.raises(ValueError, match="rule must be one of"):
         ledger.reserve(pure(0.1), rule="renyi")
+    only_records = Ledger.create(tmp_path / "b.ledger")
+    only_records.reserve(sampled, rule="zcdp").start()
+    assert only_records.spent(1e-6) == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
+
+
+def test_where_its_divergence_is_small_it_is_charged_at_that(sampled, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6)
+    told = sampled.renyi(ledger.order)
+    assert told < 0.1 * (4.0 - conversion(ledger.order, 1e-6))
+    for _ in range(5):
+        ledger.reserve(sampled).start()
+    assert ledger.totals.unsteady == 5
+    assert ledger.spent() == pytest.approx(5 * told + conversion(ledger.order, 1e-6))
+    both = compose([sampled, gdp(0.1)])
+    assert both.renyi(ledger.order) == pytest.approx(told + ledger.order * 0.005)
+    ledger.reserve(both).start()
+    ledger.check()
 
 
 def test_composed_with_others_it_is_refused_too(sampled, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0, delta=1e-6)
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=500.0)
     with pytest.raises(LedgerError, match="no rule of the ledger covers"):
         ledger.reserve(compose([sampled, gdp(0.1)]))
 

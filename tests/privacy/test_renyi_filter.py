@@ -23,7 +23,7 @@ from rashomon_explorer.privacy import (
 from rashomon_explorer.privacy.divergence import divergence
 from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_rho
+from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_epsilon, zcdp_rho
 
 Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
 Menu = list[list[Shape]]
@@ -222,6 +222,17 @@ def test_what_is_known_at_some_orders_is_not_taken_for_steady() -> None:
     assert _delta(total, [RARE] * 3) <= delta
     taken_for_steady = adaptive_epsilon([zcdp(told(BOTH_WAYS, 2.0) / 2)] * 3, delta, order=order)
     assert _delta(taken_for_steady, [RARE] * 3) > 5 * delta
+
+
+def test_totals_use_no_smaller_order() -> None:
+    """Of a charge that is steady from its order on, nothing is known below."""
+    far = zcdp_epsilon(0.5, 1e-3, least=50.0)
+    assert far == pytest.approx(50 * 0.5 + conversion(50.0, 1e-3))
+    assert far > 4 * zcdp_epsilon(0.5, 1e-3)
+    near = zcdp_epsilon(0.5, 1e-3, least=2.0)
+    assert near == pytest.approx(zcdp_epsilon(0.5, 1e-3))
+    charge = rdp([50.0], [25.0])
+    assert adaptive_epsilon([charge], 1e-3, order=50.0) == pytest.approx(far)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

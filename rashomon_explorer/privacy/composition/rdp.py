@@ -12,8 +12,8 @@ def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
     """Rényi DP: D_a ≤ ε(a) in both directions, at each of some orders a (Mironov 2017).
 
     It becomes (ε, δ)-DP by Proposition 12 of Canonne, Kamath and Steinke 2020. No finite number of
-    orders proves a ρ of zCDP, so that a ledger counts it as infinite; say ``zcdp(rho=)`` where
-    D_a ≤ aρ is proved for all a.
+    orders proves a ρ of zCDP, so that a ledger counts it at its one order alone; say
+    ``zcdp(rho=)`` where D_a ≤ aρ is proved for all a.
 
     Parameters
     ----------

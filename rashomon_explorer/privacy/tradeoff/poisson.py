@@ -1,7 +1,7 @@
 """Gaussian mechanisms on rows that are each taken with probability q."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.composition import Composition
+from rashomon_explorer.privacy.tradeoff.tails import renyi_of_profile
 from rashomon_explorer.validation import check_count, check_positive, check_share
 
 # Where a sampled record puts the mean under the first law and under the second, in record norms.
@@ -91,6 +92,16 @@ class PoissonSampled(TradeOff):
         if self.steps == 1:
             return ways
         return [Composition(((way, self.steps),), _GRID) for way in ways]
+
+    def renyi_bound(self, order: float) -> float:
+        """Bound D_a by that of one step: the worst neighbours are, for every divergence."""
+        one = replace(self, steps=1)
+        return self.steps * renyi_of_profile(one.delta, math.sqrt(2 * one.rho), order)
+
+    @property
+    def steady(self) -> bool:
+        """Only without sampling: a rare loss weighs more at every order."""
+        return self.rate in (0.0, 1.0)
 
     @property
     def rho(self) -> float:

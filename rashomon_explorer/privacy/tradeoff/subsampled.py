@@ -7,6 +7,8 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
+from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
+from rashomon_explorer.privacy.tradeoff.tails import renyi_of_profile
 from rashomon_explorer.validation import check_share
 
 
@@ -54,6 +56,17 @@ class Subsampled(TradeOff):
         near = np.log1p(np.expm1(np.minimum(epsilon, 50.0)) / self.rate)
         inner = np.where(epsilon < 50.0, near, epsilon - np.log(self.rate))
         return self.rate * np.asarray(self.of.delta(inner))
+
+    def renyi_bound(self, order: float) -> float:
+        """D_a by δ(ε), which of a Gaussian has a tail that is known; that of f elsewhere."""
+        if not isinstance(self.of, Gaussian):
+            return self.of.renyi_bound(order)
+        return renyi_of_profile(self.delta, self.of.mu, order)
+
+    @property
+    def steady(self) -> bool:
+        """Only without sampling: a rare loss weighs more at every order."""
+        return self.of.steady and (self.rate in (0.0, 1.0) or not isinstance(self.of, Gaussian))
 
     @property
     def rho(self) -> float:
