@@ -1,6 +1,7 @@
 """What a cluster's settings would break: rows that others can read, digits that differ."""
 
 from collections.abc import Iterator
+from shutil import disk_usage
 from typing import Any
 
 from rashomon_explorer.exceptions import ClusterError
@@ -74,6 +75,13 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
         told = {str(worker[name]) for worker in here.values()}
         if len(told) > 1:
             yield f"{name} differs between this process and the workers ({sorted(told)}): {remedy}"
+    short = sorted({worker["disk"] for worker in workers.values() if worker["disk"]})
+    if short:
+        yield (
+            f"workers spill to disks that leave {' or '.join(short)}: when both are full they "
+            "pause, and work ends in a ClusterError after minutes. Make room, or set "
+            "distributed.worker.memory.spill and target to false"
+        )
     if any(worker["blas"] != [1] for worker in workers.values()):
         yield (
             "workers let BLAS use several threads, which decide the last digits of sums: set "
@@ -81,8 +89,8 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
         )
 
 
-def _told() -> dict[str, Any]:
-    """Tell of this process what decides digits; nothing of a row."""
+def _told(dask_worker: Any = None) -> dict[str, Any]:
+    """Tell of this process what decides digits, and of a worker's disk; nothing of a row."""
     from importlib.metadata import version
 
     import numpy as np
@@ -94,4 +102,13 @@ def _told() -> dict[str, Any]:
         "numpy": np.__version__,
         "kernels": sorted({pool.get("architecture") for pool in blas}),
         "blas": sorted({pool["num_threads"] for pool in blas}),
+        "disk": "" if dask_worker is None else _short_disk(dask_worker),
     }
+
+
+def _short_disk(worker: Any) -> str:
+    """Say what a worker's disk leaves of its memory to be spilled, where it is not all of it."""
+    if not hasattr(worker.data, "slow"):  # it never spills
+        return ""
+    left, most = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
+    return f"{left >> 20:,} MiB for {most >> 20:,} MiB of memory" if left < most else ""

@@ -22,6 +22,12 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
 _PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
 _LOOK_SECONDS = 5.0  # between looks whether there is one
+_NOBODY = (
+    "the cluster has no worker, and none came: start one",
+    "all workers of the cluster are paused, as they are when their memory is short and no more can "
+    "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
+    "read block by block",
+)
 
 
 class Workers(Protocol):
@@ -207,11 +213,10 @@ class OnDask:
         return bool(self.client.status == "running")
 
     def _gathered(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> list[Any]:
-        held, there = self._source(source), self.client.nthreads()
-        futures = [
-            self.client.submit(task, held, what, span, pure=False, **whom)
-            for span, whom in zip(spans, _dealt(there, len(spans)), strict=True)
-        ]
+        held = self._source(source)
+        # Nobody is asked by name, not even with allow_other_workers: where all workers were gone
+        # for a moment, Dask keeps such a task from those that come after.
+        futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
         # All at once, before the first is used: a second try would hand it out again.
         found: list[Any] = self._awaited(self.client.gather(futures, asynchronous=True))
         return found
@@ -230,26 +235,31 @@ class OnDask:
         """
         try:
             return self._awaited(self.client.scatter(source, hash=False, asynchronous=True))
-        except (TypeError, PickleError):  # these rows cannot be sent, to whomever
+        except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
             raise
         except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
     def _awaited(self, asked: Any) -> Any:
-        """Wait as long as there is somebody to wait for: without a worker Dask waits for ever."""
+        """Wait as long as there is somebody to wait for: Dask waits for ever."""
         pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
         seen = time.monotonic()
         try:
             while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
                 if self.client.status == "closed":
                     raise ConnectionError("the client was closed")
-                if not self._running or self.client.nthreads():
+                if not self._running or self._at_work():
                     seen = time.monotonic()  # a client that looks for its scheduler ends by itself
                 elif time.monotonic() - seen > _PATIENCE_SECONDS:
-                    raise TimeoutError("no worker came, or came back")
+                    raise ClusterError(_NOBODY[bool(self.client.nthreads())])
             return pending.result()
         finally:
             pending.cancel()
+
+    def _at_work(self) -> dict[str, int]:
+        """Threads of workers that take work: one whose memory and disk are full is paused."""
+        found: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
+        return found
 
     def __reduce__(self) -> Any:
         """Leave the cluster behind: workers of a copy are threads."""
@@ -281,19 +291,6 @@ def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
         "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
         f"{type(executor).__name__}"
     )
-
-
-def _dealt(threads: dict[str, int], count: int) -> list[dict[str, Any]]:
-    """Whom to ask for each of so many tasks, in turn, as Dask is told of it.
-
-    Where the rows are would draw all of them there. Somebody else may do it, as when who was asked
-    is gone.
-    """
-    asked = [worker for worker in sorted(threads) for _ in range(threads[worker])]
-    if not asked:
-        return [{}] * count
-    dealt = (asked[place % len(asked)] for place in range(count))
-    return [{"workers": [worker], "allow_other_workers": True} for worker in dealt]
 
 
 def _broken() -> tuple[type[BaseException], ...]:

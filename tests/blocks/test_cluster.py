@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
@@ -100,6 +101,7 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
 def threads() -> Iterator[Any]:
     """Two workers that are threads of this process: its scheduler can be made to fail."""
     asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    asked["memory_limit"] = None  # nobody is paused, or set free, but by a test
     quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}, scheduler="threads"),
@@ -155,8 +157,60 @@ def test_work_for_which_nobody_comes_ends_in_words(
         distributed.Client(local) as client,
     ):
         table = row_blocks(X, Y, executor=client) if sent else _in_files(tmp_path / "r", client)
-        with pytest.raises(ClusterError, match="no worker came"):
+        with pytest.raises(ClusterError, match="has no worker"):
             table.reduce(counted)
+
+
+def test_work_waits_for_paused_workers_and_not_for_ever(
+    threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory and disk of both are full: Dask gives them no work, and says nothing."""
+    monkeypatch.setattr("rashomon_explorer.blocks.workers._LOOK_SECONDS", 0.05)
+    local = threads.cluster
+
+    def all_are(status: str) -> None:
+        async def change() -> None:
+            for worker in local.workers.values():
+                worker.status = distributed.core.Status[status]
+
+        local.sync(change)
+        while {worker.status.name for worker in local.scheduler.workers.values()} != {status}:
+            time.sleep(0.01)
+
+    table = row_blocks(X, Y, executor=threads)
+    all_are("paused")
+    Timer(0.2, all_are, ("running",)).start()
+    assert table.reduce(counted) == (len(X),)
+    all_are("paused")
+    monkeypatch.setattr("rashomon_explorer.blocks.workers._PATIENCE_SECONDS", 0.2)
+    with pytest.raises(ClusterError, match=r"are paused, .* give them more"):
+        table.reduce(counted)
+
+
+def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"n_workers": 2, "processes": False, "dashboard_address": None}
+    asked |= {"memory_limit": 2**34, "local_directory": str(tmp_path), "silence_logs": 50}
+    want, allowed = _digest(row_blocks(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    for full in (False, True):
+        with (
+            dask.config.set(scheduler="threads"),
+            distributed.LocalCluster(**asked) as local,
+            distributed.Client(local) as client,
+        ):
+            table = row_blocks(X, Y, executor=client)
+            table.reduce(counted)  # rows are there
+            if full:  # to a worker this is an OSError as of a disk without room
+                resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, allowed[1]))
+            try:
+                held = [worker.data for worker in local.workers.values() if worker.data.fast]
+                assert held and all((data.evict() == -1) == full for data in held)
+                charge = ledger.reserve(pure(0.1), note="sums", parameters={"n": len(X)})
+                assert charge.run(partial(_digest, table)) == want
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+    assert [entry.state for entry in ledger.entries()] == ["committed"] * 2
 
 
 @pytest.mark.law
