@@ -123,10 +123,14 @@ def _picked(figure: go.Figure, values: FloatArray) -> None:
 
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
-    # The extremes are always among the dots; the others are evenly spaced draws.
-    some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
+    # The extremes are always among the dots, behind the others, which are evenly spaced draws: with
+    # every draw more the same ones as before and the next, until there are too many.
+    step = 1
+    while len(values) > step * most:
+        step *= 2
+    some = np.arange(0, len(values), step)
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
-    values = values[np.union1d(some, ends)]
+    values = values[np.concatenate([some, np.setdiff1d(ends, some)])]
     figure.add_scatter(
         x=values.ravel().astype(np.float32),
         y=np.tile(np.arange(values.shape[1]), len(values)),

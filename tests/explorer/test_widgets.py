@@ -5,7 +5,8 @@ import asyncio
 import numpy as np
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.explorer.widgets import PlotlyView, plotly_view
+from rashomon_explorer.explorer.widgets.pieces import KEPT, NEW, size
 from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
 
 EVERYTHING_IS_SENT = True
@@ -52,5 +53,67 @@ def test_drawn_waits_for_the_page():
         view.show(go.Figure())
         _says(view, type="hidden")
         assert not await view.drawn(timeout=60)
+
+    asyncio.run(scenario())
+
+
+def _streamed(figures, *, seen=True):
+    """What a browser gets while `figures` are shown one after another: states, and pieces."""
+    view, got = PlotlyView(), []
+    view._send = lambda message, buffers=None: got.append(message)
+    if seen:
+        _says(view, type="shown")
+    for figure in figures:
+        view.show(figure)
+    return view, got
+
+
+def _of_draws(count, **layout):
+    rng = np.random.default_rng(0)  # more draws begin as fewer do
+    return go.Figure(go.Scatter(x=rng.random(count, dtype=np.float32)), layout)
+
+
+def _put_together(known, new):
+    """What the page does, in Python."""
+    if not isinstance(new, dict):
+        return new
+    if KEPT in new:
+        return known[: new[KEPT]] + new[NEW]
+    known = known if isinstance(known, dict) else {}
+    return {key: _put_together(known.get(key), part) for key, part in new.items()}
+
+
+def test_of_more_draws_only_the_new_ones_travel():
+    view, got = _streamed([_of_draws(1_000), _of_draws(1_010, title={"text": "1,010"})])
+    state, told = got
+    assert state["method"] == "update" and set(state["state"]) == {"figure", "rev"}
+    content = told["content"]
+    assert (content["type"], content["since"], content["rev"]) == ("grown", 1, 2) and view.rev == 2
+    assert size(content["figure"]) < 300 < 0.1 * size(view.figure)
+    whole = {**state["state"]["figure"], "data": state["state"]["figure"]["data"][0]}
+    there = {**content["figure"], "data": content["figure"]["data"][0]}
+    assert _put_together(whole, there) == {**view.figure, "data": view.figure["data"][0]}
+    # Whoever comes later, or missed one, gets all of it.
+    assert view.get_state()["figure"] == view.figure
+    _says(view, type="whole")
+    assert got[-1]["state"]["figure"] == view.figure and got[-1]["state"]["rev"] == 2
+
+
+def test_another_figure_travels_whole_and_one_that_nobody_sees():
+    other = go.Figure(go.Scatter(x=np.linspace(5, 6, 1_010, dtype=np.float32)))
+    for figures, seen in (([_of_draws(1_000), other], True), ([_of_draws(1_000)] * 2, False)):
+        _, got = _streamed(figures, seen=seen)
+        assert [message["method"] for message in got] == ["update"] * 2
+
+
+def test_a_figure_that_came_in_pieces_is_sent_whole_when_it_is_quiet(monkeypatch):
+    monkeypatch.setattr(plotly_view, "_QUIET", 0.01)
+
+    async def scenario():
+        view, got = _streamed([_of_draws(count) for count in (1_000, 1_100, 1_200)])
+        assert [message["method"] for message in got] == ["update", "custom", "custom"]
+        await asyncio.sleep(0.05)
+        assert [message["method"] for message in got[3:]] == ["update"]
+        assert got[-1]["state"]["figure"] == view.figure
 
     asyncio.run(scenario())

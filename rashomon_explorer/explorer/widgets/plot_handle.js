@@ -6,7 +6,7 @@ const NEAR = 9; // pixels within which a pointer is on a curve
 const A_DECADE = 40; // steps of a key, as on the page's sliders
 const PATIENCE = 1500; // milliseconds after which an unanswered move is taken back
 
-function handled(frame, gd, model) {
+function handled(frame, gd, model, figure) {
   const knob = document.createElement("div");
   knob.className = "rx-handle";
   knob.setAttribute("role", "slider");
@@ -19,7 +19,7 @@ function handled(frame, gd, model) {
   let next = null; // what it will be asked then
   let timer = 0;
 
-  const named = () => model.get("figure").layout?.meta?.handle;
+  const named = () => figure().layout?.meta?.handle;
   const axes = () => [gd._fullLayout.xaxis, gd._fullLayout.yaxis];
   const plotted = (trace) => [gd._fullData[trace].x, gd._fullData[trace].y];
 

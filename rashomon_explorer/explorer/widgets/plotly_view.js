@@ -26,6 +26,19 @@ function headline(title) {
   return [plain(first), rest.map(plain).join(" ").trim()];
 }
 
+// What comes in a piece says of long texts and lists how much of the one before stays.
+function merged(before, piece) {
+  if (piece === null || typeof piece !== "object") return piece;
+  if ("$kept" in piece) {
+    const same = before.slice(0, piece.$kept);
+    return typeof same === "string" ? same + piece.new : [...same, ...piece.new];
+  }
+  if (Array.isArray(piece)) return piece.map((part, place) => merged(before?.[place], part));
+  return Object.fromEntries(
+    Object.entries(piece).map(([key, part]) => [key, merged(before?.[key], part)]),
+  );
+}
+
 function render({ model, el }) {
   el.classList.add("rx-plot");
   el.innerHTML = '<h3 class="rx-plot-title"></h3><p class="rx-plot-said"></p>';
@@ -41,7 +54,7 @@ function render({ model, el }) {
   save.className = "rx-png jupyter-button";
   save.textContent = "PNG";
   save.disabled = true;
-  const handle = handled(frame, gd, model);
+  const handle = handled(frame, gd, model, () => newest().figure);
   el.append(frame, save);
 
   let Plotly = null;
@@ -61,6 +74,24 @@ function render({ model, el }) {
     model.save_changes();
   };
 
+  // The newest figure: the model's own, or what came in pieces since.
+  let grown = null;
+  const newest = () => {
+    const rev = model.get("rev");
+    return grown?.rev > rev ? grown : { rev, figure: model.get("figure") };
+  };
+  function grow({ type, since, rev, figure }) {
+    if (type !== "grown") return;
+    const { rev: known, figure: before } = newest();
+    if (known >= rev) return;
+    if (known !== since) return model.send({ type: "whole" });
+    grown = { rev, figure: merged(before, figure) };
+    draw();
+  }
+  const renew = () => {
+    if (grown?.rev !== model.get("rev")) draw();
+  };
+
   async function draw() {
     stale = true;
     if (!Plotly || busy || gone || !gd.offsetWidth) return;
@@ -68,8 +99,8 @@ function render({ model, el }) {
     try {
       while (stale && !gone) {
         stale = false;
-        const rev = model.get("rev");
-        const figure = structuredClone(model.get("figure"));
+        const { rev, figure: whole } = newest();
+        const figure = structuredClone(whole);
         const template = model.get("templates")[isDark() ? "dark" : "light"] ?? {};
         const layout = fitted(figure.layout ?? {}, template);
         // Without a pointer that hovers, plotly.js would show its bar over the figure for good.
@@ -121,7 +152,7 @@ function render({ model, el }) {
   // The picture has the title that the page writes above the figure, and the band that says who may
   // see it. It is light whatever the page is: it goes into a text.
   async function picture() {
-    const { data, layout } = structuredClone(model.get("figure"));
+    const { data, layout } = structuredClone(newest().figure);
     const template = model.get("templates").light;
     const [width, height] = [Math.max(760, gd.offsetWidth), Math.max(own, tall()) + TITLE_LINES];
     const url = await Plotly.toImage(
@@ -166,7 +197,8 @@ function render({ model, el }) {
 
   name();
   model.on("change:label", name);
-  model.on("change:rev", draw);
+  model.on("change:rev", renew);
+  model.on("msg:custom", grow);
   resized.observe(frame);
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   library(model).then(
@@ -185,7 +217,8 @@ function render({ model, el }) {
     resized.disconnect();
     themed.disconnect();
     model.off("change:label", name);
-    model.off("change:rev", draw);
+    model.off("change:rev", renew);
+    model.off("msg:custom", grow);
     look();
     save.remove();
     if (Plotly) Plotly.purge(gd);

@@ -11,6 +11,7 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from rashomon_explorer.explorer.widgets.pieces import piece, size
 from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
 from rashomon_explorer.plots.theme import templates
 
@@ -18,6 +19,7 @@ _HERE = Path(__file__).parent
 _PARTS = ("plotly_library.js", "plot_handle.js", "plotly_view.js")
 _BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
+_QUIET = 1.0  # seconds after which a figure that came in pieces is sent whole
 
 
 class PlotlyView(anywidget.AnyWidget):
@@ -97,6 +99,8 @@ class PlotlyView(anywidget.AnyWidget):
         )
         self._drawn_rev = 0
         self._views = 0
+        self._apart = False
+        self._whole: asyncio.TimerHandle | None = None
         self.appeared: Callable[[], None] = lambda: None
         self._waiting: list[tuple[int, asyncio.Future[bool]]] = []
         self.on_msg(self._receive)
@@ -123,10 +127,36 @@ class PlotlyView(anywidget.AnyWidget):
         """
         content = figure.to_dict()
         content.get("layout", {}).pop("template", None)  # the browser adds the page's own
+        new = piece(self.figure, content) if self.visible else content
+        self._apart = self.visible and 2 * size(new) < size(content)
         with self.hold_sync():  # one message, or the browser would draw the old figure again
             self.figure = content
             self.rev += 1
+        if self._apart:
+            self._apart = False
+            self.send({"type": "grown", "since": self.rev - 1, "rev": self.rev, "figure": new})
+            self._send_whole_when_quiet()
         return self.rev
+
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        """Keep a figure back that goes in a piece; whoever comes later gets it whole."""
+        if self._apart and key in ("figure", "rev"):
+            return False
+        return bool(super()._should_send_property(key, value))
+
+    def _send_whole_when_quiet(self) -> None:
+        """Let its browser have the trait too, with which a notebook is saved."""
+        if self._whole is not None:
+            self._whole.cancel()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # another thread, or nobody looks on
+            return
+        self._whole = loop.call_later(_QUIET, self._send_whole)
+
+    def _send_whole(self) -> None:
+        if self.comm is not None:
+            self.send_state(["figure", "rev"])
 
     async def drawn(self, rev: int | None = None, timeout: float = 1.0) -> bool:
         """Wait until a browser has drawn a figure.
@@ -164,6 +194,8 @@ class PlotlyView(anywidget.AnyWidget):
             self._views = max(0, self._views - 1)
             if not self._views:
                 self._release_waiters(everyone=True)
+        elif kind == "whole":
+            self._send_whole()
         elif kind == "drawn":
             self._drawn_rev = max(self._drawn_rev, int(content["rev"]))
             self._release_waiters()
