@@ -110,6 +110,22 @@ def test_the_curators_report_is_of_all_rows(page: Any) -> None:
     assert "this section is of a fixed random sample" not in text  # of 3,000 all are people
 
 
+@pytest.mark.parametrize("name", ["gaps", "burden", "width_or_noise", "ranges", "importance"])
+def test_the_python_line_of_a_figure_shows_the_same(page: Any, name: str) -> None:
+    card = page.cards[name]
+    card.redraw()
+    known: dict[str, Any] = {"explorer": page}
+    *before, last = card.lines
+    exec("\n".join(before), known)
+    shown = eval(last, known)
+    assert len(shown.data) == len(card.view.figure["data"])
+
+
+def test_the_python_lines_of_the_panels_are_of_blocks(page: Any) -> None:
+    assert "row_blocks('loans', target='repaid')" in "\n".join(page.data_panel.lines())
+    assert "explorer.blocks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())
+
+
 def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:
     ages = page.session.all_groups("age")
     rule = grouping_of(page.data, "age")

@@ -23,6 +23,7 @@ from rashomon_explorer.explorer.table import TableEditor
 from rashomon_explorer.explorer.table.in_blocks import data_in_blocks
 from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.release import release
 from rashomon_explorer.schema import Numeric, TableSchema, YesNo
 from tests.explorer.loans_in_blocks import (
     BLOCK,
@@ -190,6 +191,9 @@ def test_one_model_is_made_of_all_rows(tmp_path: Path) -> None:
 def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(DataError, match=r"come in blocks.*save the bundle, or buy aggregates"):
         page.shop.basket(("ambiguity",), epsilon=0.5)
+    sample = page.blocks.sample(100).held()
+    asked: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
+    assert release(page.rashomon_set, *sample, **asked).n_rows == 100
     assert page.shop.contents().models.n_draws == page.rashomon_set.n_draws
     assert "DPBilevelSearch" in page.state.tuning.why_not
     with pytest.raises(TypeError, match="is said of rows in blocks"):

@@ -25,7 +25,7 @@ _NO_ROWS = "the rows are not here, and aggregates are made of them: choose the d
 _IN_BLOCKS = (
     "aggregates are made of rows that are held, and these come in blocks, of which only the models "
     "may leave: save the bundle, or buy aggregates of a sample that you name as one, "
-    "release(models, *rows.sample(50_000).held(), ...)"
+    "release(models, *explorer.blocks.sample(50_000).held(), ...)"
 )
 _LEVELLED = (Categorical, Ordered, YesNo)
 

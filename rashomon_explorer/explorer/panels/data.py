@@ -81,6 +81,14 @@ class DataPanel:
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.datasets import list_datasets", "list_datasets()")
+        if (whole := whole_of(data)) is not None:
+            return (
+                "from rashomon_explorer import Explorer",
+                "from rashomon_explorer.blocks import row_blocks",
+                f"rows = row_blocks({data.name!r}, target={whole.came.target!r})",
+                f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
+                "explorer.data.frame, explorer.blocks",
+            )
         if self.name.value in (OWN_FILE, OPENML):
             return (*self.schema.lines(), "explorer.data")
         chosen = f", positive={self.positive.value!r}" if self.positive.options else ""
@@ -146,7 +154,7 @@ class DataPanel:
         told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
         if (whole := whole_of(data)) is not None:
             told[0] += ", in blocks"
-            told += filter(None, [whole.words])
+            told += [f"people and shapes of columns: {whole.words}"] if whole.words else []
         if data.classes is not None:
             named = data.classes if len(data.classes) > 2 else data.classes[1:]
             told.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")

@@ -12,6 +12,7 @@ from rashomon_explorer.explorer.panels.remedies import Remedies
 from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING
+from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.explorer.widgets import Dial, LiveText
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import plural, price, promised_hits
@@ -155,7 +156,10 @@ class DrawPanel:
         if offer is None:
             return "", ""
         if state.spent:
-            return "", "The price is reserved in the ledger."
+            when = ""
+            if state.phase == "reserved" and whole_of(state.data) is not None:
+                when = " as soon as all rows were looked through"
+            return "", f"The price is reserved in the ledger{when}."
         if not offer.affordable:
             brief = f"<b>Over the budget</b> by {price(offer.adds - offer.account.left)}"
             return brief, f"<b>Over the budget</b>: {escape(offer.remedy)}"

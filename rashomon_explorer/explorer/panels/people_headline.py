@@ -170,8 +170,9 @@ def _enough(session: Any) -> str:
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
     # Two by two: pairs that share a model are no new evidence.
     answer = "are enough" if found.enough else "are <b>not enough</b>"
+    people = session.sample_words or "people"
     return (
-        f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of people, "
+        f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of {people}, "
         f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
         f"± {percent(_HALF_WIDTH)}."
     )

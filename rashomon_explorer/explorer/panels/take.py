@@ -81,11 +81,14 @@ class TakePanel:
 
     def lines(self) -> tuple[str, ...]:
         """Python that writes the same files."""
+        rows = "explorer.rows, explorer.targets"
+        if self.shop.session.in_blocks:
+            rows = "explorer.blocks, explorer.session.all_targets"
         return (
             "from rashomon_explorer.report import report",
             "explorer.rashomon_set.release().save('models.npz')",
             "report(explorer.rashomon_set.release(), 'release.html')",
-            "report(explorer.rashomon_set, 'curator.html', explorer.rows, explorer.targets)",
+            f"report(explorer.rashomon_set, 'curator.html', {rows})",
         )
 
     def refresh(self) -> None:
