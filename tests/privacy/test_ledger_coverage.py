@@ -1,10 +1,12 @@
 """A guarantee that no rule of the ledger covers is refused in words, or charged as was asked."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Ledger,
@@ -88,3 +90,23 @@ def test_what_the_rule_covers_passes(scale: float, tmp_path: Path) -> None:
         *(repeated_bounded_range(scale, 20), compose([bounded_range(scale)] * 20)),
     ):
         ledger.reserve(covered)
+
+
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "budget"),
+    [
+        (RashomonClassifier, 1.0, (8.0, 1e-6)),
+        (DPClassifier, 1.0, (8.0, 1e-5)),
+        (DPClassifier, 4.0, (100.0, 1e-3)),
+    ],
+)
+def test_a_fit_is_charged_what_was_asked_for_in_any_ledger(kind, epsilon, budget, tmp_path) -> None:
+    """A tilt whose own curve says much less at the ledger's δ; unasked it is still refused."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=budget[0], delta=budget[1])
+    asked = {"epsilon": epsilon, "delta": 1e-6, "row_norm": 2.0, "ledger": ledger}
+    planned = kind(classes=[0, 1], **asked).plan(31_500, 110)
+    assert "objective perturbation" in planned.guarantee.theorem
+    held = replace(planned.guarantee, asked=(epsilon, 1e-6))
+    assert ledger.can_afford(held)
+    assert not ledger.can_afford(replace(held, asked=None))
+    assert not ledger.can_afford(replace(held, asked=(epsilon / 2, 1e-6)))

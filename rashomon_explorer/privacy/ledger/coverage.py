@@ -17,6 +17,7 @@ _USUAL_DELTA = 1e-6
 # Gaussian ones, which its page says. Sampled batches cost many times more.
 _LOOSE = 1.5
 _SLACK = 0.05
+_HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
 
 
 def check_covered(
@@ -29,7 +30,7 @@ def check_covered(
     distributions does not, is not in the sum (docs/ledger.md).
 
     Where the budget's δ is 0 the two are compared at 10⁻⁶; ``rule="zcdp"`` asks to be charged by
-    the looser one.
+    the looser one. Who asked for an (ε, δ) and is charged no more for it has what was asked for.
 
     >>> from rashomon_explorer.privacy import bounded_range, gdp
     >>> check_covered(bounded_range(0.5), 1e-6, None)
@@ -41,6 +42,8 @@ def check_covered(
         return
     if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
         return
+    if _as_asked(guarantee, order):
+        return
     delta = delta or _USUAL_DELTA
     charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
     if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
@@ -51,6 +54,12 @@ def check_covered(
             'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
             "Nothing was run and nothing was spent"
         )
+
+
+def _as_asked(guarantee: Guarantee, order: float | None) -> bool:
+    """Whether the price is within what was asked for, as a plan for this ledger is."""
+    epsilon, delta = guarantee.asked or (0.0, 0.0)
+    return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
 
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
