@@ -204,6 +204,16 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
         Explorer(page.blocks.then(lambda rows, y: (rows, y)))
 
 
+def test_sets_are_shown_again_and_rows_are_recognised(page: Any) -> None:
+    home = page.session.home
+    again = Explorer(blocked(home / "loans"), home=home, schema=SCHEMA)
+    np.testing.assert_array_equal(again.rashomon_set.coef, page.rashomon_set.coef)
+    assert again.exact.problem.minimum.value == pytest.approx(page.rashomon_set.least, abs=1e-12)
+    assert again.state.same_rows == ""
+    copy = Explorer(blocked(home / "loans"), home=home, schema=SCHEMA, name="copy")
+    assert "charged to loans.ledger before" in copy.state.same_rows
+
+
 class Slow(ArrayRows):
     """Rows that wait in every pass, until they are told to go on."""
 
