@@ -26,6 +26,22 @@ function headline(title) {
   return [plain(first), rest.map(plain).join(" ").trim()];
 }
 
+// Figures that appear together are drawn, and seen, one after another: the first need not wait for
+// the second, and for one that takes long nobody waits for long. Each figure has its own copy of
+// this file, so the place in the row is the page's.
+const WAIT = 1000; // milliseconds
+
+async function turn() {
+  const before = globalThis.__rashomonTurn;
+  let leave;
+  globalThis.__rashomonTurn = new Promise((resolve) => (leave = resolve));
+  await Promise.race([before, new Promise((go) => setTimeout(go, WAIT))]);
+  return () => {
+    requestAnimationFrame(() => setTimeout(leave));
+    setTimeout(leave, 100); // a page that is not looked at has no frames
+  };
+}
+
 // What comes in a piece says of long texts and lists how much of the one before stays.
 function merged(before, piece) {
   if (piece === null || typeof piece !== "object") return piece;
@@ -96,8 +112,9 @@ function render({ model, el }) {
     stale = true;
     if (!Plotly || busy || gone || !gd.offsetWidth) return;
     busy = true;
+    const leave = "rev" in gd.dataset ? null : await turn();
     try {
-      while (stale && !gone) {
+      while (stale && !gone && gd.offsetWidth) {
         stale = false;
         const { rev, figure: whole } = newest();
         const figure = structuredClone(whole);
@@ -120,6 +137,7 @@ function render({ model, el }) {
       }
     } finally {
       busy = false;
+      leave?.();
     }
   }
 
