@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.progress import progress
 from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.fronts import Fronts, TooManyError
@@ -93,7 +94,7 @@ def parity_front(
 def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
     fronts = Fronts(counted, rates.weights, label, psi, most)
     found: list[tuple[FloatArray, FloatArray, NDArray[np.int64]]] = []
-    for leaves in range(1, counted.trees.most_leaves + 1):
+    for leaves in progress(range(1, counted.trees.most_leaves + 1), "leaves"):
         keys, errors = fronts.whole(leaves)
         losses = losses_of(counted.unit, counted.leaf_penalty, leaves, errors)
         gaps = rates.gaps(keys) if len(keys) else np.empty(0)
