@@ -1,11 +1,13 @@
 """The programs behind pages: which belong to one, and when one without visitor is ended."""
 
-from asyncio import Task, current_task
+from asyncio import Task, current_task, sleep
 from datetime import UTC, datetime
 from typing import Any
 from weakref import ReferenceType, ref
 
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+_MOMENT = 0.02  # seconds
 
 
 class PatientKernels(AsyncMappingKernelManager):
@@ -36,6 +38,15 @@ class PatientKernels(AsyncMappingKernelManager):
         """
         kept = {name: by() for name, by in self._started_by.items() if by is not None}
         return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
+
+    async def begun(self, waiting: list[Task[Any]]) -> None:
+        """Wait until the first program that is kept ready has begun, or could not.
+
+        Voilà knows of it from then on, and starts another for a page that is asked for before: two
+        at once, of which the one that the page does not get takes half of the time.
+        """
+        while waiting and not self._started_by and not any(task.done() for task in waiting):
+            await sleep(_MOMENT)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End it if it is idle; what is asked about for the first time starts to be idle now."""

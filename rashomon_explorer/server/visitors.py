@@ -1,5 +1,6 @@
 """Who comes to the dashboard: whoever brings the token, and as many as there is room for."""
 
+from asyncio import Task
 from html import escape
 from secrets import token_hex
 from typing import Any
@@ -112,6 +113,8 @@ class LimitedPages(TornadoVoilaHandler):
             self.set_header("Retry-After", "120")
             self.finish(_PAGE.format(title="Too many pages are open", body=_FULL.format(most=most)))
             return
+        if self.current_user is not None:
+            await self.kernel_manager.begun(self._waiting())
         await super().get(path)
 
     def _without_token(self) -> str:
@@ -120,5 +123,7 @@ class LimitedPages(TornadoVoilaHandler):
 
     def _open(self) -> int:
         """Count the programs behind pages; one more is kept ready for the next."""
-        manager = self.kernel_manager
-        return len(manager.pages([task for pool in manager._pools.values() for task in pool]))
+        return len(self.kernel_manager.pages(self._waiting()))
+
+    def _waiting(self) -> list[Task[Any]]:
+        return [task for pool in self.kernel_manager._pools.values() for task in pool]

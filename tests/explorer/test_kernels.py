@@ -80,3 +80,33 @@ def test_a_page_counts_although_the_next_program_has_not_begun(monkeypatch):
         later.cancel()
 
     asyncio.run(visit())
+
+
+def test_a_page_that_comes_first_waits_for_the_program_that_is_being_started(monkeypatch):
+    """It gets that one: Voilà would start a second beside it, which takes half of the cores."""
+    manager, start = _begins("one")
+    monkeypatch.setattr(AsyncMappingKernelManager, "start_kernel", start)
+
+    async def scenario():
+        kept = asyncio.ensure_future(asyncio.Event().wait())
+        waits = asyncio.ensure_future(manager.begun([kept]))
+        await asyncio.sleep(0.05)
+        assert not waits.done()
+        manager._kernels = {}
+        await manager.start_kernel()
+        await asyncio.wait_for(waits, 5)
+        await asyncio.wait_for(manager.begun([kept]), 5)
+        kept.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_a_program_that_could_not_begin():
+    async def scenario():
+        manager = PatientKernels()
+        failed = asyncio.get_running_loop().create_future()
+        failed.set_result(None)
+        for waiting in ([], [failed]):
+            await asyncio.wait_for(manager.begun(waiting), 5)
+
+    asyncio.run(scenario())
