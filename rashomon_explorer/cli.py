@@ -1,6 +1,7 @@
 """The ``rashomon-explorer`` command: dashboard, list of the data sets, ledgers."""
 
 import argparse
+import json
 import math
 import os
 import socket
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.server.serving import (
     DEFAULT_PORT,
     LOOPBACK,
@@ -23,6 +25,7 @@ from rashomon_explorer.server.serving import (
 if TYPE_CHECKING:
     from rashomon_explorer.privacy import Ledger
 
+TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 _OTHER_PORTS = 50
 _STATES = {
     "committed": "committed",
@@ -75,6 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--most-pages", type=_count, default=MOST_PAGES, help=f"open at once ({MOST_PAGES})"
     )
+    parser.add_argument(
+        "--data", type=Path, help="Parquet file or folder to open, however large (docs/scale.md)"
+    )
+    parser.add_argument("--target", help="its column to predict; by default the schema's")
+    parser.add_argument("--schema", type=Path, help="its declaration, TOML or JSON")
     parser.set_defaults(run=_start)
 
     commands = parser.add_subparsers(title="other commands", metavar="command")
@@ -159,6 +167,10 @@ def _start(options: argparse.Namespace) -> int:
             "--no-token would show the rows to everybody who reaches this machine; it goes with "
             f"--ip {LOOPBACK} and without --any-host"
         )
+    try:
+        _ask_for_table(options)
+    except (DataError, ImportError) as error:
+        return _complain(str(error))
     token, new = ("", True) if options.no_token else take_token()
     from rashomon_explorer.server.dashboard import serve
 
@@ -177,6 +189,26 @@ def _start(options: argparse.Namespace) -> int:
         )
     )
     return 0
+
+
+def _ask_for_table(options: argparse.Namespace) -> None:
+    """Leave word for the page which table to open; looks at the files' footers alone."""
+    if options.data is None:
+        if options.target or options.schema:
+            raise DataError("--target and --schema are of a table: say --data, its file or folder")
+        return
+    from rashomon_explorer.blocks import row_blocks
+    from rashomon_explorer.schema import TableSchema
+
+    schema = None if options.schema is None else options.schema.absolute()
+    declared = None if schema is None else TableSchema.of(schema).target
+    target = options.target or (None if declared is None else declared.name)
+    if target is None:
+        raise DataError("say which column is to be predicted: --target, or in the schema")
+    path = options.data.absolute()
+    row_blocks(path, target=target)
+    told = {"path": str(path), "target": target, "schema": schema and str(schema)}
+    os.environ[TABLE_VARIABLE] = json.dumps(told)
 
 
 def _is_free(ip: str, port: int) -> bool:

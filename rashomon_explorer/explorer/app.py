@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import panels
+from rashomon_explorer.explorer.asked_table import asked_table
 from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
 from rashomon_explorer.explorer.family import trees_in
@@ -93,6 +95,12 @@ class Explorer(OnScreen):
                 f"{' and '.join(declared)} is said of rows in blocks, row_blocks(...); other data "
                 "have theirs with them, as load_csv(path, schema=...) makes them"
             )
+        failed: Exception | None = None
+        if shown is None and data is None:
+            try:
+                data = asked_table()
+            except (DataError, ImportError) as error:  # told on the page, which goes on
+                failed = error
         shown, data = as_data(shown, declared), as_data(data, declared, shown)
         first = data if shown is None else shown
         bring = None if first is None else opened(first, data)
@@ -115,6 +123,8 @@ class Explorer(OnScreen):
         with self._held():
             if bring is not None:
                 bring(self.session)
+            elif failed is not None:
+                report(self.state, "Opening the table", failed)
             else:
                 self.data_panel.name.value = FIRST_DATA
             if self.state.rashomon_set is not None or is_outside(first):

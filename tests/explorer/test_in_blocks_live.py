@@ -1,6 +1,7 @@
 """A page of rows in blocks while they are read: bad and changed rows, Stop, other figures."""
 
 import asyncio
+import os
 import tempfile
 import threading
 import weakref
@@ -12,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonClassifier, cli
 from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.blocks.source import ArrayRows
 from rashomon_explorer.blocks.workers import Threads
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.explorer import Explorer, whole
+from rashomon_explorer.explorer import Explorer, asked_table, whole
 from rashomon_explorer.explorer.encoded import encoded
 from rashomon_explorer.explorer.table import TableEditor
 from rashomon_explorer.explorer.table.in_blocks import data_in_blocks
@@ -212,6 +213,33 @@ def test_sets_are_shown_again_and_rows_are_recognised(page: Any) -> None:
     assert again.state.same_rows == ""
     copy = Explorer(blocked(home / "loans"), home=home, schema=SCHEMA, name="copy")
     assert "charged to loans.ledger before" in copy.state.same_rows
+
+
+def test_the_command_names_a_table_and_the_page_opens_it(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.TABLE_VARIABLE == asked_table.TABLE_VARIABLE
+    monkeypatch.setenv(cli.TABLE_VARIABLE, "")
+    asked: list[str] = []
+    serve = "rashomon_explorer.server.dashboard.serve"
+    monkeypatch.setattr(serve, lambda _: asked.append(os.environ[cli.TABLE_VARIABLE]))
+    folder, schema = page.session.home / "loans", tmp_path / "loans.toml"
+    SCHEMA.save(schema)
+    assert cli.main(["--data", str(folder), "--schema", str(schema), "--no-token"]) == 0
+    assert len(asked) == 1
+    explorer = Explorer(home=tmp_path)
+    assert explorer.data.name == "loans" and explorer.session.shape[0] == N
+    assert explorer.state.uncharged == ""
+    for wrong, told in (
+        (["--data", str(folder)], "say which column is to be predicted"),
+        (["--data", str(folder), "--target", "paid"], "no column 'paid'"),
+        (["--target", "repaid"], "say --data"),
+    ):
+        assert cli.main(wrong) == 1
+        assert told in capsys.readouterr().err
+    monkeypatch.setenv(cli.TABLE_VARIABLE, asked[0].replace("/loans", "/gone"))
+    gone = Explorer(home=tmp_path)
+    assert gone.data is None and "is no Parquet file" in gone.state.alert.reason
 
 
 class Slow(ArrayRows):
