@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks import RowBlocks, Step
 from rashomon_explorer.blocks.workers import Threads
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.planning.warn_weak import said_elsewhere
@@ -32,7 +32,7 @@ class DrawJob:
     """
 
     def __init__(
-        self, estimator: BaseEstimator, X: Any | Callable[[], RowBlocks], y: Any = None
+        self, estimator: BaseEstimator, X: Any | Callable[[Step], RowBlocks], y: Any = None
     ) -> None:
         self.estimator = estimator
         self.latest: RashomonSet | None = None
@@ -90,12 +90,12 @@ class DrawJob:
         if not callable(rows):
             return rows, targets
         try:
-            blocks = rows()
+            blocks = rows(self._read)
         except DataError as error:
             raise DataError(f"{error}. Nothing was charged.") from error
         if self.stopped:
             raise SamplerError("stopped before anything was charged")
-        self.looking = False
+        self.looking, self.rows_read = False, 0
         # Other processes have no way to tell.
         here = isinstance(blocks.workers, Threads)
         return (blocks.then(self._read) if here else blocks), None

@@ -29,7 +29,7 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
     if job.looking:
         return (
-            f"Looking through all rows, {job.seconds:.0f} s: one that cannot be used is named "
+            f"Looking through all rows, {job.rows_read:,} so far: one that cannot be used is named "
             "before anything is charged."
         )
     if job.rows_read:

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
-from rashomon_explorer.blocks import RowBlocks
+from rashomon_explorer.blocks import RowBlocks, Step
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.accepted import fitted_estimator
@@ -294,9 +294,9 @@ def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
     return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names)
 
 
-def _looked_through(whole: WholeTable, trees: bool) -> RowBlocks:
+def _looked_through(whole: WholeTable, trees: bool, watch: Step) -> RowBlocks:
     """Look at every row before anything is charged: one that cannot be used is named."""
-    rows = whole.encoded()
+    rows = whole.encoded(watch=watch)
     return whole.labelled if trees else rows
 
 

@@ -15,9 +15,11 @@ from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.blocks.columns import each_row
 from rashomon_explorer.blocks.made import MadeRows
 from rashomon_explorer.blocks.picked import Picked
+from rashomon_explorer.blocks.row_blocks import Step
 from rashomon_explorer.blocks.source import as_it_is
 from rashomon_explorer.blocks.steps import Clipped, Encoded, Transformed
 from rashomon_explorer.blocks.titled import Titled
+from rashomon_explorer.blocks.workers import Threads
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.encoded import features_of
 from rashomon_explorer.explorer.grouping import Grouping
@@ -145,7 +147,9 @@ class WholeTable:
         """Rows as they came, and targets as the page names them: codes of classes, or numbers."""
         return self.came.rows.then(self._coded)
 
-    def encoded(self, encoder: Any = None, *, labels: bool = False) -> RowBlocks:
+    def encoded(
+        self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
+    ) -> RowBlocks:
         """Rows as models see them, as they were when they were looked at first.
 
         The first who asks waits for a look at every row.
@@ -156,6 +160,8 @@ class WholeTable:
             By default the page's own; ``"units"`` leaves columns in theirs, as trees ask them.
         labels : bool, default=False
             Whether targets are the table's own labels, where classes are told apart.
+        watch : callable, optional
+            Takes rows and targets of each block of that first look and returns them; it may end it.
 
         Raises
         ------
@@ -174,7 +180,10 @@ class WholeTable:
         else:
             table = table.through(encoder)
             names = encoder.get_feature_names_out()
-        looked = self._once((encoder, labels), table.looked_at)
+        here = isinstance(table.workers, Threads)  # other processes have no way to tell
+        watched = table if watch is None or not here else table.then(watch)
+        seen = self._once((encoder, labels), lambda: watched.looked_at().seen)
+        looked = replace(table, seen=seen)
         made = MadeRows(looked, tuple(map(str, names)))
         return replace(looked, source=made, steps=(as_it_is,), seen=None)
 

@@ -311,6 +311,8 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
     drawn(explorer)
     assert explorer.state.phase == "stopped", explorer.state.alert
     entries = Ledger.open(tmp_path / "table.ledger").entries()
+    if not passes:  # one thread for each branch at most was at a block
+        assert explorer.session.job.rows_read <= 4 * BLOCK
     told = "whole price stays spent" if entries else "Stopped before anything was charged"
     assert told in explorer.state.message
     assert [entry.state for entry in entries] == (["started"] if passes else [])
