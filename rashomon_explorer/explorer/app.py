@@ -295,6 +295,7 @@ class Explorer(OnScreen):
         """Read the ledger; say once that it cannot be read, and take that back when it can."""
         try:
             self.session.refresh_account()
+            self.session.catch_up()
         except Exception as error:
             if told is None or told.reason != str(error):
                 report(self.state, LEDGER_READ, error)

@@ -79,6 +79,11 @@ class KeptSets:
                 LOGGER.error("%s could not be read", note, exc_info=error)
         return tuple(sorted(found, key=lambda kept: kept.number))
 
+    def newest(self) -> int:
+        """Return the number of the last set by the names of the files alone; 0 without one."""
+        stems = [note.stem for note in self.folder.glob("*.json")]
+        return max((int(stem) for stem in stems if stem.isdigit()), default=0)
+
     def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
         """Write a set; its file is the curator's alone, its note holds public numbers."""
         self.folder.mkdir(exist_ok=True)

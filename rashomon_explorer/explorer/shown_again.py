@@ -24,6 +24,7 @@ class SetsShownAgain(ChosenData):
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
         self._drawn: Constants | None = None
+        self._seen: tuple[Path, int] | None = None
 
     @shown_together
     def choose(self, data: Bunch) -> None:
@@ -90,6 +91,26 @@ class SetsShownAgain(ChosenData):
                 self._clear()
                 self.replan()
             self.say(f"Draw {number} was deleted; what it cost stays spent.")
+
+    def catch_up(self) -> None:
+        """Offer what another page has drawn meanwhile, and show it where this one shows nothing.
+
+        A program that was started ahead of its page knows only what was there then.
+        """
+        state = self.state
+        if state.busy or state.data is None or self.kept_sets is None:
+            return
+        seen = self.kept_sets.folder, self.kept_sets.newest()
+        known = max((one.number for one in state.kept), default=0)
+        if seen[1] <= known or seen == self._seen:  # a file that is damaged is read once
+            return
+        self._seen = seen
+        self._look_for_kept()
+        if state.rashomon_set is None and state.outside is None and not state.data.bounds_learnt:
+            try:
+                self.open_kept(seen[1])
+            except (DataError, OSError) as error:
+                LOGGER.info("the newest set was not shown", exc_info=error)
 
     def _look_for_kept(self) -> None:
         """Read the folder again: another page may have deleted what this one shows."""

@@ -44,6 +44,25 @@ def test_an_earlier_set_is_opened_by_its_label(home, cancer):
     assert picker.choice.label.startswith("Draw 1 · 5 models · ε = ")
 
 
+def test_a_page_that_was_made_ahead_catches_up_with_another(tmp_path, cancer):
+    ahead, other = (Explorer(data=cancer, home=tmp_path) for _ in range(2))
+    ahead._look(None)
+    assert ahead.rashomon_set is None
+    other.state.psi, other.state.n_draws = 0.6, 2
+    other.draw()
+    ahead._look(None)
+    assert np.array_equal(ahead.rashomon_set.coef, other.rashomon_set.coef)
+    assert ahead.state.in_view == 1 and len(ahead.ledger.entries()) == 1
+    other.draw()
+    ahead._look(None)
+    # Who looks at a set keeps it; the new one is offered.
+    assert ahead.state.in_view == 1 and [one.number for one in ahead.state.kept] == [1, 2]
+    (tmp_path / "breast_cancer.sets" / "0003.json").write_text("{")
+    ahead._look(None)
+    ahead._look(None)
+    assert ahead.state.alert is None and len(ahead.state.kept) == 2
+
+
 def test_only_the_owner_may_read_the_models(home):
     folder, _ = home
     kept = folder / "breast_cancer.sets" / "0001.npz"
