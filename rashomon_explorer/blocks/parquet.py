@@ -1,10 +1,11 @@
 """Rows of Parquet files, read a row group at a time."""
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -124,46 +125,35 @@ class ParquetRows:
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
         ends = list(accumulate(group.rows for group in self.groups))
-        for place in range(bisect_right(ends, low), len(self.groups)):
-            group = self.groups[place]
-            at = ends[place] - group.rows
-            if at >= high:
-                return
-            for batch in self._batches(group):
+        first, last = bisect_right(ends, low), bisect_left(ends, high) + 1
+        at = ends[first] - self.groups[first].rows if first < len(ends) else high
+        for path, groups in groupby(self.groups[first:last], key=attrgetter("path")):
+            for batch in self._batches(path, groups):
                 start, stop = max(low - at, 0), min(high - at, len(batch))
                 at += len(batch)
                 if start < stop:
                     yield self._piece(batch.slice(start, stop - start))
                 if at >= high:
-                    break
+                    return
 
-    def _batches(self, group: RowGroup) -> Iterator[Any]:
-        """Read a row group; a file that is not what its footer said is said to have changed."""
+    def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
+        """Read row groups; a file that is not what its footer said is said to have changed."""
         try:
-            with _opened(group.path) as file:
-                found = file.metadata
-                rows = (
-                    found.row_group(group.number).num_rows
-                    if group.number < found.num_row_groups
-                    else 0
-                )
-                if rows != group.rows:
-                    raise RowsChangedError(
-                        f"{group.path} had {group.rows:,} rows in row group {group.number} when "
-                        f"the folder was opened, and has {rows:,}: open it anew, and let nobody "
-                        "write there"
+            # Opened once for all of them: a footer is as long as its file has row groups.
+            with _opened(path) as file:
+                for group in groups:
+                    _check_unchanged(file.metadata, group)
+                    yield from file.iter_batches(
+                        _ROWS_AT_ONCE,
+                        row_groups=[group.number],
+                        columns=list(self._read),
+                        use_threads=False,
                     )
-                yield from file.iter_batches(
-                    _ROWS_AT_ONCE,
-                    row_groups=[group.number],
-                    columns=list(self._read),
-                    use_threads=False,
-                )
         except (OSError, ValueError, KeyError) as error:
             if isinstance(error, RowsChangedError):
                 raise
             raise RowsGoneError(
-                f"{group.path} could be read when the folder was opened, and cannot any more "
+                f"{path} could be read when the folder was opened, and cannot any more "
                 f"({error}): put it back as it was, or open the folder anew"
             ) from error
 
@@ -218,6 +208,16 @@ def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
     kinds = pa.types
     numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
     return footer, {field.name: any(is_(field.type) for is_ in numeric) for field in schema}
+
+
+def _check_unchanged(footer: Any, group: RowGroup) -> None:
+    there = group.number < footer.num_row_groups
+    rows = footer.row_group(group.number).num_rows if there else 0
+    if rows != group.rows:
+        raise RowsChangedError(
+            f"{group.path} had {group.rows:,} rows in row group {group.number} when the folder was "
+            f"opened, and has {rows:,}: open it anew, and let nobody write there"
+        )
 
 
 def _opened(path: str | Path) -> Any:
