@@ -15,6 +15,7 @@ _GROUPS = (  # of a container: its limit, what it uses, and the pages of files i
         ("total_inactive_file", "total_active_file"),
     ),
 )
+_MEMBER = Path("/proc/self/cgroup")  # which groups this process is in
 _ADDRESSES = "ulimit -v"
 _NOBODY_SAYS = 2**60  # an older kernel's way of saying that there is no limit
 _TOLD = Path("/proc/self/status")
@@ -83,17 +84,32 @@ def _of_process() -> Iterator[MemoryLimit]:
 
 
 def _of_container() -> Iterator[MemoryLimit]:
-    for folder, most, current, files in _GROUPS:
-        try:
-            said = Path(folder, most).read_text().strip()
-            if not said.isdigit() or int(said) >= _NOBODY_SAYS:
+    for root, most, current, files in _GROUPS:
+        for folder in _groups_within(root):
+            try:
+                said = (folder / most).read_text().strip()
+                if not said.isdigit() or int(said) >= _NOBODY_SAYS:
+                    continue
+                used = int((folder / current).read_text())
+                lines = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                given_back = sum(int(size) for name, size in lines if name in files)
+            except OSError:
                 continue
-            used = int(Path(folder, current).read_text())
-            lines = (line.split() for line in Path(folder, "memory.stat").read_text().splitlines())
-            given_back = sum(int(size) for name, size in lines if name in files)
-        except OSError:
-            continue
-        yield MemoryLimit("the container", int(said), max(0, used - given_back), own=False)
+            yield MemoryLimit("the container", int(said), max(0, used - given_back), own=False)
+
+
+def _groups_within(root: str) -> list[Path]:
+    """Find the groups of this process below a root, and the root: a limit of each holds."""
+    try:
+        lines = [line.split(":", 2) for line in _MEMBER.read_text().splitlines()]
+    except OSError:
+        lines = []
+    folders = [Path(root)]
+    for _, kinds, path in (line for line in lines if len(line) == 3):
+        if kinds in ("", "memory"):  # the one hierarchy of today, or the older one of memory
+            group = Path(path.strip("/"))
+            folders += [Path(root, part) for part in (group, *group.parents) if part != Path()]
+    return folders
 
 
 def _told(wanted: str) -> int:

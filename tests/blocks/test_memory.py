@@ -40,6 +40,47 @@ def test_what_others_take_in_a_container_is_no_limit_of_ours(
         assert all(limit.own for limit in memory_limits.memory_limits())
 
 
+@pytest.mark.parametrize(
+    ("member", "most", "current", "file"),
+    [
+        ("0::/user.slice/run-7.scope\n", "memory.max", "memory.current", "inactive_file"),
+        (
+            "9:cpu:/other\n4:memory:/user.slice/run-7.scope\n",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file",
+        ),
+    ],
+)
+def test_limits_of_a_group_and_of_the_group_around_it_hold(
+    member: str,
+    most: str,
+    current: str,
+    file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As ``systemd-run -p MemoryMax=`` sets them: not at the root of what is seen."""
+    inner = tmp_path / "user.slice" / "run-7.scope"
+    inner.mkdir(parents=True)
+    for folder, limit, used in ((inner, 700 * MIB, 650 * MIB), (inner.parent, 800 * MIB, 100)):
+        (folder / most).write_text(f"{limit}\n")
+        (folder / current).write_text(f"{used}\n")
+        (folder / "memory.stat").write_text(f"anon 5\n{file} {50 * (folder == inner)}\n")
+    monkeypatch.setattr(memory_limits, "_GROUPS", ((str(tmp_path), most, current, (file,)),))
+    monkeypatch.setattr(memory_limits, "_MEMBER", tmp_path / "cgroup")
+    (tmp_path / "cgroup").write_text(member)
+    found = [limit for limit in memory_limits.memory_limits() if not limit.own]
+    assert [limit.most for limit in found] == [700 * MIB, 800 * MIB]
+    assert found[0].left == 50 * MIB + 50
+    assert threads_within(4, MIB) == 1  # and the same digits
+    made = [
+        RowBlocks(row_blocks(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
+        for count in (1, 4)
+    ]
+    np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
+
+
 def _only(monkeypatch: pytest.MonkeyPatch, *limits: MemoryLimit) -> None:
     monkeypatch.setattr("rashomon_explorer.blocks.room.memory_limits", lambda: [*limits])
 
@@ -122,8 +163,9 @@ _PROCESS = """
 import json, resource, sys, warnings
 from functools import partial
 
-allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
-resource.setrlimit(resource.RLIMIT_AS, (2**33, allowed))  # before Arrow is imported
+KIND = getattr(resource, sys.argv[1])
+allowed = resource.getrlimit(KIND)[1]
+resource.setrlimit(KIND, (2**33, allowed))  # before Arrow is imported
 warnings.simplefilter("ignore")
 import numpy as np
 from rashomon_explorer import Ledger, RashomonClassifier
@@ -132,10 +174,10 @@ from rashomon_explorer.blocks import parquet, row_blocks
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.memory_limits import memory_limits
 
-folder, ledger, more = sys.argv[1], sys.argv[2], int(sys.argv[3])
+folder, ledger, more = sys.argv[2], sys.argv[3], int(sys.argv[4])
 rows = row_blocks(folder, target="label")
 taken = next(limit for limit in memory_limits() if limit.own).taken
-allow = lambda more: resource.setrlimit(resource.RLIMIT_AS, (taken + more * 2**20, allowed))
+allow = lambda more: resource.setrlimit(KIND, (taken + more * 2**20, allowed))
 asked = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
 asked |= {"classes": [-1, 1], "ledger": ledger}
 told = {}
@@ -147,7 +189,7 @@ except MemoryLimitError as error:
 allow(more)
 told["coef"] = RashomonClassifier(**asked).fit(rows).rashomon_set_.coef.tolist()
 told["states"] = [entry.state for entry in Ledger(ledger).entries()]
-if len(sys.argv) > 4:
+if len(sys.argv) > 5:
     from pyarrow.parquet import ParquetFile
 
     parquet._opened = partial(ParquetFile, pre_buffer=True)
@@ -169,9 +211,18 @@ def _simulated(file: Path, n: int, seed: int) -> None:
     write_table(table, file, row_group_size=n, compression="none", use_dictionary=False)
 
 
-def _in_a_process(folder: Path, more: int, *control: str) -> dict[str, Any]:
+def _in_a_process(kind: str, folder: Path, more: int, *control: str) -> dict[str, Any]:
     ledger = Ledger.create(folder.parent / "clinic.ledger", epsilon=99.0, delta=1e-6)
-    asked = [sys.executable, "-c", _PROCESS, str(folder), str(ledger.path), str(more), *control]
+    asked = [
+        sys.executable,
+        "-c",
+        _PROCESS,
+        kind,
+        str(folder),
+        str(ledger.path),
+        str(more),
+        *control,
+    ]
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(asked, capture_output=True, text=True, check=False, env=alone)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -186,21 +237,24 @@ _needs_limits = pytest.mark.skipif(
 
 @_needs_limits
 @pytest.mark.filterwarnings("ignore")
-def test_a_row_group_larger_than_what_is_left_is_fitted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"
     folder.mkdir()
     _simulated(folder / "part.parquet", 200_000, 0)  # 34 MB, in one row group
-    told = _in_a_process(folder, 130, "control")  # 72 of it for two BLAS
+    own = kind == "RLIMIT_AS"
+    told = _in_a_process(kind, folder, 130, *["control"] * own)  # 72 of it for two BLAS
     words, entries = told["refused"]
-    assert "ulimit -v leaves less" in words and entries == 0
+    assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
     assert told["states"] == ["committed"]
     whole = row_blocks(folder, target="label")
     asked: dict[str, Any] = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0}
     asked |= {"classes": [-1, 1], "ledger": tmp_path / "clinic.ledger", "random_state": 0}
     here = RashomonClassifier(**asked).fit(whole)
     np.testing.assert_array_equal(here.rashomon_set_.coef, told["coef"])
-    assert "or more, or take fewer columns" in told["control"]  # a row group read ahead, whole
+    if own:  # a row group read ahead, whole
+        assert "or more, or take fewer columns" in told["control"]
 
 
 @_needs_limits
@@ -211,4 +265,4 @@ def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path: Path) -
     folder.mkdir()
     for part in range(5):
         _simulated(folder / f"part-{part}.parquet", 1_000_000, part)  # 840 MB
-    assert _in_a_process(folder, 250)["states"] == ["committed"]
+    assert _in_a_process("RLIMIT_AS", folder, 250)["states"] == ["committed"]
