@@ -52,7 +52,11 @@ def filled(path: Path, n: int) -> Ledger:
         f"WITH RECURSIVE k(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM k WHERE i < {n}) "
         f"INSERT INTO charges ({columns}) SELECT {columns} FROM charges, k WHERE id = 1"
     )
-    write_totals(connection, Totals.of([one] * n))
+    connection.execute(
+        "INSERT INTO divergences SELECT id, value, steady FROM charges, divergences "
+        "WHERE charge = 1 AND id > 1"
+    )
+    write_totals(connection, Totals.of([one] * n, ledger.order))
     connection.execute("COMMIT")
     connection.close()
     ledger.check()
