@@ -11,7 +11,7 @@ from rashomon_explorer.plots._checks import need_curator, need_release, shown_po
 from rashomon_explorer.plots.bands import doubt_of, models_band
 from rashomon_explorer.plots.counted import of_all_draws
 from rashomon_explorer.plots.fading import chosen_of, edges, faded_words, opacities
-from rashomon_explorer.plots.text import number, plural, price, short_name
+from rashomon_explorer.plots.text import none_of, number, plural, price, short_name
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,
@@ -212,7 +212,7 @@ def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> 
 
 def _say_nobody(figure: go.Figure, models: RashomonSet) -> None:
     figure.add_annotation(
-        text=f"None of {plural(models.n_draws, 'draw')} lies inside ψ = {number(models.psi)}.<br>"
+        text=f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}.<br>"
         "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
         x=0.5,
         y=0.9,

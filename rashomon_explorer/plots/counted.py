@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import guaranteed, number, plural, promised_hits
+from rashomon_explorer.plots.text import guaranteed, none_of, number, plural, promised_hits
 from rashomon_explorer.plots.theme import curator_band, empty_figure
 from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
 
@@ -101,7 +101,7 @@ def nobody(models: Any) -> str:
     """Say that no model lies inside."""
     if not models.n_draws:
         return "The set holds no models"
-    return f"None of {plural(models.n_draws, 'draw')} lies inside ψ = {number(models.psi)}"
+    return f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}"
 
 
 _REMEDY = "raise epsilon or psi, draw fewer models, or take more rows"

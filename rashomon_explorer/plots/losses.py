@@ -107,6 +107,8 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
 def _headline(models: RashomonSet) -> str:
     inside = round(models.hit_rate * models.n_draws) if models.n_draws else 0
     lie = "lie" if inside > 1 else "lies"
+    if models.n_draws == 1 and not inside:
+        return f"The one model does not lie within ψ = {number(models.psi)}"
     of = f"{inside:,} of" if inside else "None of"
     return f"{of} {plural(models.n_draws, 'model')} {lie} within ψ = {number(models.psi)}"
 

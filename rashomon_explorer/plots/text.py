@@ -113,6 +113,15 @@ def price(epsilon: float, delta: float | None = None) -> str:
     return f"ε = {epsilon_text(epsilon)}{at}"
 
 
+def none_of(n_draws: int) -> str:
+    """Begin a sentence about draws of which none is somewhere.
+
+    >>> none_of(20), none_of(1)
+    ('None of 20 draws lies', 'The one draw does not lie')
+    """
+    return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"
+
+
 def what_is_left(epsilon: float) -> str:
     """Write what is left of a budget, rounded down, never below nothing.
 

@@ -15,7 +15,7 @@ from rashomon_explorer.explorer.state import FORETELLING
 from rashomon_explorer.explorer.whole import whole_of
 from rashomon_explorer.explorer.widgets import Dial, LiveText
 from rashomon_explorer.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import plural, price, promised_hits
+from rashomon_explorer.plots.text import at_most, plural, price, promised_hits
 
 _KEEP = "Keep the draws so far; the whole price stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
@@ -171,7 +171,8 @@ class DrawPanel:
             why = f"{spends} and may buy nothing: {escape(offer.doubt)}."
             return f"<b>{offer.price}</b> · may buy nothing", why
         if not has_hit_rate(offer.plan):
-            return f"<b>{offer.price}</b> · no share promised", f"{spends}."
+            excess = getattr(offer.plan, "weighed_excess", offer.plan.excess_bound)
+            return f"<b>{offer.price}</b> · excess {escape(at_most(excess))}", f"{spends}."
         # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
         promise = promised_hits(offer.plan)
         whole = f"{spends}. Each draw is within ψ with probability <b>{promise}</b>."
