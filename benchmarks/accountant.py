@@ -43,6 +43,7 @@ def filled(path: Path, n: int) -> Ledger:
     ledger = Ledger.create(path, epsilon=1e6, delta=DELTA)
     one = bounded_range(0.01)
     ledger.reserve(one).commit()
+    order = ledger.order
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN")
     (columns,) = connection.execute(
@@ -56,7 +57,7 @@ def filled(path: Path, n: int) -> Ledger:
         "INSERT INTO divergences SELECT id, value, steady FROM charges, divergences "
         "WHERE charge = 1 AND id > 1"
     )
-    write_totals(connection, Totals.of([one] * n, ledger.order))
+    write_totals(connection, Totals.of([one] * n, order))
     connection.execute("COMMIT")
     connection.close()
     ledger.check()

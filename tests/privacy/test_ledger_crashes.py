@@ -125,6 +125,7 @@ def _check(ledger: Ledger, told: dict[str, Any]) -> None:
             assert entries[int(number)].state == "voided"
         elif word in RANK and int(number) not in tried:
             assert RANK.index(entries[int(number)].state) >= RANK.index(word)
-    spent = adaptive_epsilon([e.guarantee for e in entries.values() if e.counts], 1e-6)
+    kept = [e.guarantee for e in entries.values() if e.counts]
+    spent = adaptive_epsilon(kept, 1e-6, order=ledger.order)
     assert ledger.spent() == spent
     assert max(told["most"], spent) <= told["budget"][0] * (1 + 1e-9)
