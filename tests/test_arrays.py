@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from benchmarks import accelerator
-from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import (
     NUMPY,
@@ -180,7 +181,32 @@ def test_a_stack_of_exact_draws_is_the_same(there: ArrayBackend) -> None:
 PUBLIC = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 2, "radius": 1.0, "ridge": 0.1}
 
 
-@pytest.mark.parametrize("sampler", ["langevin_average", "ellipsoid"])
+METHODS = {
+    "objective_perturbation": "logistic",
+    "output_perturbation": "logistic",
+    "langevin_average": "logistic",
+    "noisy_descent": "logistic",
+    "noisy_sgd": "hinge",
+    "iterated": "logistic",
+    "localised_gaussian": "logistic",
+    "gibbs": "logistic",
+    "last_iterate": "logistic",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str) -> None:
+    rows, targets = _rows(get_loss("logistic"))
+    asked = DPClassifier(method=method, loss=METHODS[method], random_state=0, ridge=0.1)
+    asked.set_params(epsilon=20.0, delta=1e-6)
+    found = []
+    for backend in (NUMPY, there):
+        with array_backend(backend.library, device=backend.device):
+            found.append(clone(asked).fit(rows, targets).coef_)
+    np.testing.assert_allclose(found[1], found[0], atol=2.0**-19)
+
+
+@pytest.mark.parametrize("sampler", ["langevin_average", "ellipsoid", "exact", "langevin"])
 def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, sampler: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (3_000, 2))
