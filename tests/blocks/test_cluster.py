@@ -116,6 +116,7 @@ def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
     threads: Any, losses: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scheduler answers with a bare KeyError: the worker's address."""
+    monkeypatch.setattr("rashomon_explorer.blocks.workers._REST_SECONDS", 0.0)
     send, left = distributed.scheduler.scatter_to_workers, [losses]
 
     async def lose(*given: Any, **named: Any) -> Any:
