@@ -127,6 +127,13 @@ def test_each_view_fits_a_desk(page: Page) -> None:
 
 
 @pytest.mark.law
+def test_every_figure_has_room(page: Page) -> None:
+    _size(page, PHONE)
+    for figure in FIGURES:
+        _has_room(page, figure)
+
+
+@pytest.mark.law
 @pytest.mark.parametrize("drawn", [False, True])
 def test_views_of_trees_are_two_screens_at_most(page: Page, drawn: bool) -> None:
     _size(page, PHONE)
@@ -142,14 +149,6 @@ def test_views_of_trees_are_two_screens_at_most(page: Page, drawn: bool) -> None
         page.wait(lambda: page.traces("tree_sizes"), "the trees to be counted")
     _fits(page)
     for figure in [one for one in OF_TREES if drawn or one not in ("trees", "rules")]:
-        _has_room(page, figure)
-
-
-@pytest.mark.law
-def test_every_figure_has_room(page: Page) -> None:
-    _size(page, PHONE)
-    page.data("wine")
-    for figure in FIGURES:
         _has_room(page, figure)
 
 
