@@ -282,7 +282,9 @@ async def reload(visit: Visit) -> None:
     visit.others.append(visit.page)
     data = visit.page.data
     visit.page.widget.close()
-    visit.page = Explorer(data=data, home=visit.home)
+    visit.page = Explorer(home=visit.home)
+    if data is not None:  # a page says in words what Python raises: that a ledger is lost
+        guarded(visit.page.state, "Loading", visit.page.session.choose)(data)
     for setting, value in SETTINGS.items():
         setattr(visit.page.state, setting, value)
 
