@@ -110,3 +110,7 @@ class HopelessDrawWarning(UserWarning):
 
 class SlowDrawWarning(UserWarning):
     """On simulated rows of this shape the draws took more than a minute; says how long."""
+
+
+class RadiusBindsWarning(UserWarning):
+    """The Rashomon set reaches the sphere of the ball: models beyond it are left out (curator)."""

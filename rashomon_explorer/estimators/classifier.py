@@ -63,14 +63,16 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         pays for each draw as well.
     radius : float or "auto", default="auto"
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
-        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter.
+        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter, and
+        for ``sampler="hit_and_run"`` 32·√p of p parameters, whatever the budget: a
+        ``RadiusBindsWarning`` says if the Rashomon set goes on beyond it.
     row_norm : float or "auto", default="auto"
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
         whose encoder scales rows to it: the intercept's share of the price is then a fifth.
     ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 unless a ridge makes the
-        models of a named ``sampler``, or of a private centre, better.
+        models of a named private ``sampler``, or of a private centre, better.
     standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
         releases them, and draws models of rows mapped by them: ψ, radius and the Rashomon set are

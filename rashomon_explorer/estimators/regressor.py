@@ -42,7 +42,8 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
     radius : float or "auto", default="auto"
-        Radius of the ball of models, for mapped targets, the intercept included.
+        Radius of the ball of models, for mapped targets, the intercept included. ``"auto"`` is as
+        for :class:`RashomonClassifier`.
     row_norm : float or "auto", default="auto"
         Declared bound of ‖x‖; longer rows are shortened. As for :class:`RashomonClassifier`.
     ridge : float or "auto", default="auto"
