@@ -39,7 +39,7 @@ class Law:
     stays_inside: bool = False
     least_hit_rate: float = 0.0
     n_chains: int = 0
-    remedy: str = ""
+    remedy: str = "pass reference=, models uniform on the same set, or raise epsilon or psi"
     why: str = "draws of this sampler are not proved to be uniform inside"
 
 
