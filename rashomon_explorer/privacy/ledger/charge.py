@@ -2,15 +2,17 @@
 
 import math
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.exceptions import LedgerError, LedgerWarning
 from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.withheld import withheld
+from rashomon_explorer.users_line import users_line
 
 T = TypeVar("T")
 
@@ -133,6 +135,9 @@ class Charge:
     def run(self, work: Callable[[], T]) -> T:
         """Start, do the work that reads rows, and record that it ended.
 
+        Where the end cannot be recorded the result is returned all the same: the charge stays
+        started, which costs as much.
+
         Parameters
         ----------
         work : callable
@@ -148,11 +153,25 @@ class Charge:
         FitError
             Whatever the work raises, lack of memory excepted; the charge stays started.
         LedgerError
-            If the charge was voided or cannot be written.
+            If the charge was voided or its start cannot be written; then nothing was run.
+
+        Warns
+        -----
+        LedgerWarning
+            If its end cannot be written.
         """
         self.start()
         result = withheld(work)
-        self.commit()
+        try:
+            self.commit()
+        except (LedgerError, OSError) as error:
+            warnings.warn(
+                f"the end of charge {self.id} could not be written: {error}. The result is "
+                "complete and paid for; the ledger says that the charge was started, which costs "
+                "the same",
+                LedgerWarning,
+                stacklevel=users_line(),
+            )
         return result
 
     def commit(self) -> None:
