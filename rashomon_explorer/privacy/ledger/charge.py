@@ -111,14 +111,28 @@ class Charge:
         File of the ledger, in which alone the number means this charge.
     identity : str
         Random name of that file, by which it is known where another took its path.
+    extends : Charge, optional
+        The charge that this one is the rest of.
+
+    Attributes
+    ----------
+    returned : bool
+        Whether `run` has returned a result, which may have been seen.
     """
 
     def __init__(
-        self, entry_id: int, mark: Callable[[int, str, str], None], path: Path, identity: str
+        self,
+        entry_id: int,
+        mark: Callable[[int, str, str], None],
+        path: Path,
+        identity: str,
+        extends: "Charge | None" = None,
     ) -> None:
         self.id = entry_id
         self.path = path
         self.identity = identity
+        self.returned = False
+        self._extends = extends
         self._mark = mark
         self._holder = os.getpid()
 
@@ -162,6 +176,7 @@ class Charge:
         """
         self.start()
         result = withheld(work)
+        self.returned = True  # from here on no price may depend on it, committed or not
         try:
             self.commit()
         except (LedgerError, OSError) as error:
@@ -198,12 +213,18 @@ class Charge:
         Raises
         ------
         LedgerError
-            If the charge was started, committed or voided already, or by another process.
+            If the charge was started, committed or voided already, or by another process; or if
+            the result of the charge that it extends may have been seen.
         """
         if os.getpid() != self._holder:
             raise LedgerError(
                 f"charge {self.id} can be voided only by the process that reserved it: no other "
                 "knows that nothing ran"
+            )
+        if self._extends is not None and self._extends.returned:
+            raise LedgerError(
+                f"charge {self.id} cannot be voided, because the result of charge "
+                f"{self._extends.id}, which it extends, was returned and may have been seen"
             )
         self._mark(self.id, "voided", why)
 
