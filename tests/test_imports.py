@@ -30,6 +30,7 @@ FLOORS = [
         "cores",
         "progress",
         "shapes",
+        "durable_files",
     },
     {"clipping", "carries_leaks"},
     {"schema", "column_map"},

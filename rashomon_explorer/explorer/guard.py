@@ -17,6 +17,9 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 
 LOGGER = logging.getLogger("rashomon_explorer")
 LEDGER_READ = "Reading the ledger"
+PAID_READ = "Reading what was paid for"
+STILL_THERE = "Its files are left as they are, and read again when the set is opened next."
+ON_SCREEN_ONLY = "It was paid for and is on screen, nowhere else: save the bundle before you leave."
 _EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
 
 
@@ -59,7 +62,7 @@ def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Call
     return call
 
 
-def report(state: ExplorerState, what: str, error: BaseException) -> None:
+def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
     """Put an exception on the page and its trace in the log.
 
     Parameters
@@ -70,11 +73,13 @@ def report(state: ExplorerState, what: str, error: BaseException) -> None:
         What did not work.
     error : BaseException
         Why.
+    kept : str
+        What is still there, and what to do.
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
     withheld = isinstance(error, FitError) and error.detail
-    state.alert = Alert(what, _reason(error), public=str(error) if withheld else "")
+    state.alert = Alert(what, _reason(error), kept, str(error) if withheld else "")
 
 
 def _reason(error: BaseException) -> str:
