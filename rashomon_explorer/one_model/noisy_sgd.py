@@ -19,6 +19,7 @@ from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import progress
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
+_IN_CHUNKS = " (rows in chunks are summed, and none are picked)"
 _WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
 
 
@@ -86,6 +87,8 @@ def unsampled_because(request: Request) -> str:
     >>> unsampled_because(Request(**rows, **budget, ledger="zcdp"))
     ' (in a ledger without a Rényi order, where sampling costs more)'
     """
+    if request.in_chunks:
+        return _IN_CHUNKS
     if request.ledger and request.price_at_order is None:
         return _WITHOUT_ORDER
     return "" if find_spec("dp_accounting") else _EXTRA
