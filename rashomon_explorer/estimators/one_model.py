@@ -101,7 +101,9 @@ class OneModel(PaysForRows):
         planned: ModelPlan = self.plan_
         return planned.offer.promised(self.goal)
 
-    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
+    def _planned(
+        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
+    ) -> ModelPlan:
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
         def made(epsilon: float, delta: float) -> ModelPlan:
@@ -113,6 +115,7 @@ class OneModel(PaysForRows):
                 ledger=rule_of(self.ledger, self.delta),
                 epsilon=epsilon,
                 delta=delta,
+                in_chunks=in_chunks,
                 **{name: getattr(self, name) for name in _PLANNED_FOR},
             )
 
@@ -148,7 +151,7 @@ class OneModel(PaysForRows):
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
-        planned = self._planned(*table.shape, loss)
+        planned = self._planned(*table.shape, loss, isinstance(table, BlockTable))
         if isinstance(table, BlockTable):
             _check_sums_suffice(planned)
         guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
