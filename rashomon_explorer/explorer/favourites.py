@@ -1,10 +1,11 @@
 """Stars and notes on models, kept with the set that they are of."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from rashomon_explorer.private_files import write_private
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,7 @@ class Favourites:
     def write(self, path: Path) -> None:
         """Write them where the owner's account alone can read."""
         said = {"starred": list(self.starred), "notes": {str(k): v for k, v in self.notes.items()}}
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(said, file, ensure_ascii=False, indent=1)
+        write_private(path, json.dumps(said, ensure_ascii=False, indent=1))
 
     @classmethod
     def read(cls, path: Path) -> "Favourites":

@@ -11,6 +11,7 @@ from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.plots.text import plural, price
+from rashomon_explorer.private_files import private_folder, tighten, write_private
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import load
 
@@ -72,6 +73,7 @@ class KeptSets:
     def all(self) -> tuple[KeptSet, ...]:
         """Read what is there, oldest first; a note that cannot be read is left out and logged."""
         found = []
+        tighten(self.folder)
         for note in sorted(self.folder.glob("*.json")):
             try:
                 found.append(_read(note))
@@ -86,7 +88,7 @@ class KeptSets:
 
     def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
         """Write a set; its file is the curator's alone, its note holds public numbers."""
-        self.folder.mkdir(exist_ok=True)
+        private_folder(self.folder)
         # A number that was deleted is not given again: another page may still show what it meant.
         number = 1 + max((_number(file) for file in self.folder.iterdir()), default=0)
         while self._models(number).exists():  # another page was as fast
@@ -99,7 +101,7 @@ class KeptSets:
             dict(settings),
         )
         models.save(self._models(number))
-        self._note(number).write_text(_written(kept), encoding="utf-8")
+        write_private(self._note(number), _written(kept))
         return kept
 
     def open(self, number: int) -> Any:
@@ -129,7 +131,7 @@ class KeptSets:
         self._models(number).unlink(missing_ok=True)
         self._favourites(number).unlink(missing_ok=True)
         if self.folder.exists():
-            (self.folder / f"{number:04d}{_GONE}").touch()
+            (self.folder / f"{number:04d}{_GONE}").touch(mode=0o600)
 
     def favourites(self, number: int) -> Favourites:
         """Read the stars and notes on a set's models; none where the file is damaged."""

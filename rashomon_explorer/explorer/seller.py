@@ -11,6 +11,7 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import price, what_is_left
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.private_files import private_folder, write_private
 
 
 class Bought(Protocol):
@@ -119,10 +120,10 @@ class Seller(ABC, Generic[T]):
 
 
 def _keep(folder: Path, made: Bought, ending: str) -> None:
-    folder.mkdir(exist_ok=True)
+    private_folder(folder)
     number = 1 + len(list(folder.glob(f"*{ending}")))
     while (path := folder / f"{number:04d}{ending}").exists():
         number += 1
     beside = path.with_suffix(".making")
-    beside.write_text(made.to_text(), encoding="utf-8")
+    write_private(beside, made.to_text())
     beside.replace(path)

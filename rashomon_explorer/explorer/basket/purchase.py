@@ -8,6 +8,7 @@ from typing import Any
 
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.plots.text import price
+from rashomon_explorer.private_files import private_folder, write_private
 from rashomon_explorer.release import Released
 from rashomon_explorer.release.files import released_of, released_values
 
@@ -97,8 +98,8 @@ class Purchases:
 
     def add(self, bought: Purchase) -> None:
         """Write one more, beside its place and then there: no half of a file is ever found."""
-        self.path.parent.mkdir(exist_ok=True)
+        private_folder(self.path.parent)
         written = [one.to_values() for one in (*self.all(), bought)]
         beside = self.path.with_suffix(".new")
-        beside.write_text(json.dumps(written, ensure_ascii=False, indent=1), encoding="utf-8")
+        write_private(beside, json.dumps(written, ensure_ascii=False, indent=1))
         beside.replace(self.path)
