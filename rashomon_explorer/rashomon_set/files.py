@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ Class = TypeVar("Class", bound=type)
 FORMAT = "rashomon-explorer set"
 VERSION = 1
 _HEADER = "header"
+
+# MemoryError: an array that claims to be larger than its entry. RuntimeError: an encrypted entry.
+_UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
 class Parts(Protocol):
@@ -108,11 +111,34 @@ def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
         if not zipfile.is_zipfile(file):
             raise DataError(f"{path} is no file of a set: it is not an npz archive")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is damaged, or was not written by save") from error
+        try:
+            expands = _expands(file)
+            arrays = {} if expands else _arrays(file)
+        except _UNREADABLE as error:
+            raise DataError(f"{path} is damaged, or was not written by save") from error
+    if expands:
+        raise DataError(
+            f"{path} was not read: it is compressed or expands beyond its own size, and a file "
+            "written by save does neither. Save the set again where it was made"
+        )
+    return arrays
+
+
+def _arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
+    with np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _expands(file: BinaryIO) -> bool:
+    """Whether reading the entries of an archive can take more memory than its size on disk."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    stored = all(
+        one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
+        for one in entries
+    )
+    # Entries can share their bytes, so that their sum counts.
+    return not stored or sum(one.file_size for one in entries) > os.fstat(file.fileno()).st_size
 
 
 def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
