@@ -95,7 +95,7 @@ def make_folder(folder: Path) -> None:
     """Make a folder where there is none, flushed to the disk."""
     if not folder.is_dir():
         with _flushed(folder.parent):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextmanager

@@ -11,7 +11,11 @@ from sklearn.utils import check_random_state
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.enclosing import (
+    learnt_before,
+    not_known_to_be_public,
+    warn_of_repeated_records,
+)
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.refitted_model import RefittedModel
 from rashomon_explorer.estimators.refitting import refitted
@@ -245,6 +249,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     def _reserve(self, guarantee: Guarantee, planned: TuningPlan | StationaryPlan) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
+        warn_of_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"

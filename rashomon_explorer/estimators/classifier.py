@@ -21,6 +21,7 @@ from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
 
 
 @pays_for_rows
@@ -197,6 +198,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         )
         self.classes = classes
 
+    @accepts_table
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Plan:
@@ -205,7 +207,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
         n_classes : int, optional
             Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 
@@ -222,6 +225,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         n_encoded = self._n_encoded(n_features)
         return self._planned(n_samples, n_encoded, self._loss_of(n_classes))
 
+    @accepts_table
     def constants(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Constants:

@@ -25,6 +25,7 @@ from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -157,6 +158,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         self.loss = loss
         self.classes = classes
 
+    @accepts_table
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> ModelPlan:
@@ -165,7 +167,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
         n_classes : int, optional
             Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 

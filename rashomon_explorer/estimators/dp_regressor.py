@@ -25,6 +25,7 @@ from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
 
 
 @pays_for_rows
@@ -144,13 +145,15 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         self.loss = loss
         self.target_bounds = target_bounds
 
+    @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> ModelPlan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
 
         Returns
         -------

@@ -18,6 +18,12 @@ from rashomon_explorer.constants import row_bound
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    check_budget,
+    warn_of_large_delta,
+)
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
@@ -56,8 +62,8 @@ class OneModel(PaysForRows):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({AUTO, *METHODS})],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
         "goal": [StrOptions(set(GOALS))],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
@@ -101,9 +107,14 @@ class OneModel(PaysForRows):
         planned: ModelPlan = self.plan_
         return planned.offer.promised(self.goal)
 
+<<<<<<< HEAD
     def _planned(
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
     ) -> ModelPlan:
+=======
+    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
+        check_budget(self)
+>>>>>>> fix-e
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
         def made(epsilon: float, delta: float) -> ModelPlan:
@@ -128,6 +139,7 @@ class OneModel(PaysForRows):
         if planned.weakness and not is_said_elsewhere():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
+        warn_of_large_delta(self.delta, n_samples)
         return planned
 
     def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:

@@ -18,7 +18,7 @@ from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import not_known_to_be_public
+from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.unread import UnreadTable
@@ -173,6 +173,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         """Charge what may be released; the curator's own look has no price to write down."""
         if self.ledger is None or not guarantee.holds:
             return None
+        warn_of_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         return ledger.reserve(guarantee, note=note, parameters=parameters)
 

@@ -16,6 +16,7 @@ from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.explorer.guard import LOGGER
 from rashomon_explorer.explorer.kept_files import Failed, file_names, log_unread, read_file
 from rashomon_explorer.plots.text import plural, price
+from rashomon_explorer.private_files import tighten
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import load, write
 
@@ -86,6 +87,7 @@ class KeptSets:
         failed : callable, default=log_unread
             Called with every error of the file system, which may pass: the set stays where it is.
         """
+        tighten(self.folder)
         try:
             numbers = self.numbers()
         except OSError as error:
@@ -150,13 +152,13 @@ class KeptSets:
         """Take a set away for good, with its aggregates; what they cost stays spent."""
         deleted = self.folder / f"{number:04d}{_GONE}"
         with suppress(OSError):  # first, so that the number is never free; a full disk may refuse
-            deleted.touch()
+            deleted.touch(mode=0o600)
         self._models(number).unlink(missing_ok=True)
         for owner, name in self._files():
             if owner == number and name != deleted.name:
                 (self.folder / name).unlink(missing_ok=True)
         if self.folder.exists():
-            deleted.touch()
+            deleted.touch(mode=0o600)
 
     def favourites(self, number: int) -> Favourites:
         """Read the stars and notes on a set's models; none where the file is damaged."""

@@ -1,6 +1,7 @@
 """Sets in files: arrays and JSON in one npz archive, never pickle."""
 
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ Class = TypeVar("Class", bound=type)
 FORMAT = "rashomon-explorer set"
 VERSION = 1
 _HEADER = "header"
-_DAMAGE = (ValueError, OSError, EOFError, zipfile.BadZipFile)
+
+# MemoryError: an array that claims to be larger than its entry. RuntimeError: an encrypted entry.
+_UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
 class Parts(Protocol):
@@ -106,25 +109,42 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
 def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
         try:
-            return _unpacked(file)
-        except _DAMAGE:
+            return _unpacked(file, path)
+        except _UNREADABLE:
             pass
     # zipfile takes an error of the disk, which may pass, for damage: judge bytes that were read.
     content = BytesIO(Path(path).read_bytes())
     if not zipfile.is_zipfile(content):
         raise DataError(f"{path} is no file of a set: it is not an npz archive")
     try:
-        return _unpacked(content)
-    except _DAMAGE as error:
+        return _unpacked(content, path)
+    except _UNREADABLE as error:
         raise DataError(f"{path} is damaged, or was not written by save") from error
 
 
-def _unpacked(file: BinaryIO) -> dict[str, NDArray[Any]]:
+def _unpacked(file: BinaryIO, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     if not zipfile.is_zipfile(file):
         raise zipfile.BadZipFile
+    if _expands(file):
+        raise DataError(
+            f"{path} was not read: it is compressed or expands beyond its own size, and a file "
+            "written by save does neither. Save the set again where it was made"
+        )
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
+
+
+def _expands(file: BinaryIO) -> bool:
+    """Whether reading the entries of an archive can take more memory than its own size."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    stored = all(
+        one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
+        for one in entries
+    )
+    # Entries can share their bytes, so that their sum counts.
+    return not stored or sum(one.file_size for one in entries) > file.seek(0, os.SEEK_END)
 
 
 def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
