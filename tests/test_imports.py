@@ -31,7 +31,7 @@ FLOORS = [
         "progress",
         "shapes",
     },
-    {"clipping", "carries_leaks"},
+    {"clipping", "carries_leaks", "coefficients", "containers", "sklearn_compat"},
     {"schema", "column_map"},
     {"blocks"},
     {"privacy", "losses", "domains", "datasets", "threshold"},

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import hear_before
 from rashomon_explorer.estimators.block_table import BlockTable
@@ -34,10 +34,16 @@ from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, Sampler
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.samplers.columns import released_map
+from rashomon_explorer.sklearn_compat import (
+    CallbackContext,
+    CallbackSupportMixin,
+    callback_context,
+    has_callbacks,
+)
 from rashomon_explorer.target import GibbsTarget
 
 
-class BaseRashomon(CallbackSupportMixin, RashomonParameters):
+class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
@@ -104,7 +110,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         if guarantee.holds:
             stated = (*guarantee.assumptions, *table.assumptions)
             guarantee = replace(guarantee, assumptions=stated)
-        context = self._init_callback_context(max_subtasks=planned.n_draws)
+        context = callback_context(self, planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
@@ -146,7 +152,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
 
         reporter = DrawReporter(self, context, attributes)
         target = GibbsTarget.of(problem, planned)
-        watched = hasattr(self, "_skl_callbacks")  # which shows the work by itself
+        watched = has_callbacks(self)  # which shows the work by itself
         with tally(planned.n_draws, "drawing", shown=not watched) as done:
 
             def report(draws: Draws) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.classifier import RashomonClassifier
@@ -18,6 +17,7 @@ from rashomon_explorer.estimators.refitting import refit_plan
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.tuning import (
     MARGINS,
     PenaltyBox,
