@@ -34,7 +34,7 @@ FLOORS = [
         "durable_files",
         "traces",
     },
-    {"clipping", "carries_leaks"},
+    {"clipping", "carries_leaks", "coefficients", "containers", "sklearn_compat"},
     {"schema", "column_map"},
     {"blocks"},
     {"privacy", "losses", "domains", "datasets", "threshold"},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.blocks.source import Piece, check_column
+from rashomon_explorer.containers import is_made_by
 from rashomon_explorer.exceptions import DataError
 
 
@@ -126,7 +127,8 @@ def is_dask(data: Any) -> bool:
     >>> is_dask([1.0])
     False
     """
-    return hasattr(type(data), "__dask_graph__")  # of the class: a column may have any name
+    # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
+    return hasattr(type(data), "__dask_graph__") and is_made_by(data, ("dask", "dask_expr"))
 
 
 def _held(data: Any) -> bool:

@@ -10,8 +10,16 @@ import numpy as np
 from rashomon_explorer.blocks.dask_rows import DaskRows, is_dask
 from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.row_blocks import RowBlocks
-from rashomon_explorer.blocks.source import ArrayRows, RowSource
+from rashomon_explorer.blocks.source import ArrayRows, RowSource, check_column
 from rashomon_explorer.blocks.workers import workers_of
+from rashomon_explorer.containers import (
+    as_pandas,
+    check_readable,
+    column_labels,
+    is_frame,
+    select_column,
+    select_columns,
+)
 
 
 def row_blocks(
@@ -79,18 +87,36 @@ def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -
         if y is not None:
             raise TypeError("a Parquet file holds its targets: say target= their column")
         return ParquetRows.of(Path(X), target, columns)
-    if target is not None:
-        names = list(X.columns)
-        wanted = [name for name in names if name != target] if columns is None else list(columns)
-        X, y = X[wanted], X[target]
-    elif columns is not None:
-        X = X[list(columns)]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+        raise TypeError("X is a list of paths: give one Parquet file, or the folder that has them")
+    if not is_dask(X):
+        check_readable("X", X)
+    if target is not None or columns is not None:
+        X, y = _chosen(X, y, target, columns)
     if is_dask(X):
         return DaskRows.of(X, y)
-    return ArrayRows(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+    if y is not None:
+        check_readable("y", y)
+    return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+
+
+def _chosen(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> tuple[Any, Any]:
+    """Features and targets among a frame's columns, by their names."""
+    names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
+    if names is None:
+        raise TypeError(
+            "columns are chosen by name, and X has none: give a DataFrame, or features and y, "
+            f"got {type(X).__name__}"
+        )
+    if target is not None:
+        y = select_column(X, check_column(target, list(names)))
+        columns = [name for name in names if name != target] if columns is None else columns
+    assert columns is not None  # one of the two is given
+    return select_columns(X, [check_column(name, list(names)) for name in columns]), y
 
 
 def _flat(y: Any) -> Any:
+    y = as_pandas(y)
     return y if y is None or hasattr(y, "shape") else np.asarray(y)
 
 

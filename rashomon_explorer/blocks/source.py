@@ -8,6 +8,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks.mapped import let_go
+from rashomon_explorer.containers import as_pandas, column_labels, select_columns
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]
@@ -58,11 +59,11 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows of an array in memory or in a file that is mapped, or of a DataFrame.
+    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d) or DataFrame
+    X : ndarray of shape (n, d), DataFrame or Arrow table
     y : ndarray or Series of shape (n,), optional
 
     Raises
@@ -98,8 +99,8 @@ class ArrayRows:
     @property
     def names(self) -> Sequence[str] | None:
         """Column names of a DataFrame."""
-        columns = getattr(self.X, "columns", None)
-        return None if columns is None else [str(name) for name in columns]
+        labels = column_labels(self.X)
+        return None if labels is None else [str(name) for name in labels]
 
     @property
     def reread(self) -> bool:
@@ -129,7 +130,7 @@ class ArrayRows:
         """Return a DataFrame's column by itself."""
         if self.names is None:
             raise DataError(f"an array has no column {column!r}: give the column itself")
-        return ArrayRows(self.X[[check_column(column, self.names)]])
+        return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
 def check_column(column: str, names: Sequence[str]) -> str:
@@ -167,7 +168,7 @@ def numbers(values: Any) -> FloatArray:
 
 
 def _part(values: Any, low: int, high: int) -> Any:
-    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
+    return values.iloc[low:high] if hasattr(values, "iloc") else as_pandas(values[low:high])
 
 
 def named(rows: Any, names: Sequence[str] | None) -> Any:

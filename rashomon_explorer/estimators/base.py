@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import hear_before
 from rashomon_explorer.estimators.block_table import BlockTable
@@ -36,10 +36,16 @@ from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.samplers.hit_and_run import reaches_sphere
+from rashomon_explorer.sklearn_compat import (
+    CallbackContext,
+    CallbackSupportMixin,
+    callback_context,
+    has_callbacks,
+)
 from rashomon_explorer.target import GibbsTarget
 
 
-class BaseRashomon(CallbackSupportMixin, RashomonParameters):
+class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
@@ -106,7 +112,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         if guarantee.holds:
             stated = (*guarantee.assumptions, *table.assumptions)
             guarantee = replace(guarantee, assumptions=stated)
-        context = self._init_callback_context(max_subtasks=planned.n_draws)
+        context = callback_context(self, planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
@@ -152,7 +158,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
-        watched = hasattr(self, "_skl_callbacks")  # which shows the work by itself
+        watched = has_callbacks(self)  # which shows the work by itself
         with tally(planned.n_draws, "drawing", shown=not watched) as done:
 
             def report(draws: Draws) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, _fit_context
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import FloatArray
@@ -33,6 +33,7 @@ from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.sklearn_compat import fit_context
 from rashomon_explorer.tuning import (
     LOWEST,
     MARGINS,
@@ -122,7 +123,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     guarantee_ : Guarantee
         Of everything that was drawn, the model included.
     plan_ : TuningPlan or StationaryPlan
-    coef_, intercept_ : ndarray, float
+    encoded_coef_, encoded_intercept_ : ndarray, float
         The model that was drawn, with a refit.
     classes_ : ndarray
         Labels, for logistic.
@@ -151,7 +152,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     """
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
         """Charge the ledger, draw the penalties, and the model that uses them.
 
@@ -194,7 +195,13 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             return self._drawn(table, planned, guarantee)
 
         fitted = draw() if charge is None else charge.run(draw)
-        for name in ("feature_names_in_", "encoder_", "coef_", "intercept_", "classes_"):
+        for name in (
+            "feature_names_in_",
+            "encoder_",
+            "encoded_coef_",
+            "encoded_intercept_",
+            "classes_",
+        ):
             if hasattr(self, name):
                 delattr(self, name)
         for name, value in {**public, **fitted}.items():

@@ -19,7 +19,7 @@ from rashomon_explorer.privacy.ledger.fingerprint import row_hashes
 from rashomon_explorer.privacy.ledger.tables import recognise_hashes
 from rashomon_explorer.schema import TableEncoder, TableSchema
 from rashomon_explorer.schema.labels import declared_labels
-from rashomon_explorer.schema.tables import find_features
+from rashomon_explorer.schema.tables import find_features, names_of_features
 
 _OF_A_FIT = 2**25  # bytes
 
@@ -59,16 +59,19 @@ class BlockTable:
         n, self.n_columns = blocks.source.shape
         self.may_be_long = schema is None
         if schema is not None:
-            find_features(schema, self._nobody)
+            self._places = find_features(schema, self._nobody)
+            self.n_columns = len(self._places)
         self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
         # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
         blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
 
     @property
     def names(self) -> NDArray[Any] | None:
-        """Column names of X, where it has them."""
+        """Column names of X, where it has them; with a schema of its features."""
         found = self._blocks.source.names
-        return None if found is None else np.array(found, dtype=object)
+        if found is None or self.schema is None:
+            return None if found is None else np.array(found, dtype=object)
+        return names_of_features(found, self._places)
 
     @property
     def feature_names(self) -> list[str]:
@@ -126,11 +129,12 @@ class BlockTable:
     @property
     def _nobody(self) -> Any:
         """A table of the same columns without a row."""
-        if self.names is None:
-            return np.empty((0, self.n_columns))
+        names = self._blocks.source.names
+        if names is None:
+            return np.empty((0, self._blocks.source.shape[1]))
         import pandas as pd
 
-        return pd.DataFrame(columns=list(self.names))
+        return pd.DataFrame(columns=list(names))
 
 
 @dataclass(frozen=True, eq=False)

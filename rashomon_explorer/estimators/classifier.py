@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
@@ -22,6 +20,7 @@ from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import fit_context, with_callbacks
 
 
 @pays_for_rows
@@ -113,17 +112,18 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         not covered: :func:`privacy_leaks` lists it.
     plan_ : Plan
         What was known before the rows were read.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the mean model; with three or more classes a row for each, the first of
-        which is 0: its class is what the others are compared with.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        which is 0: its class is what the others are compared with. Of rows as
+        they are encoded and clipped; there is no ``coef_``, for rows as given score otherwise.
+    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept of the mean model.
     classes_ : ndarray of shape (n_classes,)
         Class labels in order; of two, the second is the positive class.
     n_features_in_ : int
-        Number of features; with a schema, of columns of the table.
+        Number of features, encoded or not: a target in the table is none.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows, for measures that take them encoded.
 
@@ -251,7 +251,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
 
     @refuses_weights
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonClassifier":
         """Charge the ledger and draw the models.
 
@@ -291,4 +291,4 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])
-        return {"coef_": every[:, :-1], "intercept_": every[:, -1]}
+        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.cores import one_blas_thread
@@ -50,12 +50,13 @@ from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.users_line import users_line
 
 _PLANNED_FOR = ("method", "goal", "radius", "ridge")
 
 
-class OneModel(PaysForRows):
+class OneModel(EncodedCoefficients, PaysForRows):
     """Fits one model; subclasses say what targets, loss and predictions are."""
 
     scale_: ColumnMap | None
@@ -107,14 +108,10 @@ class OneModel(PaysForRows):
         planned: ModelPlan = self.plan_
         return planned.offer.promised(self.goal)
 
-<<<<<<< HEAD
     def _planned(
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
     ) -> ModelPlan:
-=======
-    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
         check_budget(self)
->>>>>>> fix-e
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
         def made(epsilon: float, delta: float) -> ModelPlan:

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
@@ -34,6 +33,7 @@ from rashomon_explorer.samplers import SAMPLERS, traits_of
 from rashomon_explorer.samplers.exact import USUAL_PATIENCE
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 
 USUAL_NORM = 1.0
 """Bound of ‖x‖ unless another is declared."""

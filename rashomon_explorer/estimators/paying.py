@@ -9,13 +9,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.arrays import backend_for
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import Step
 from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
+from rashomon_explorer.containers import check_readable, values_of
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
@@ -109,7 +110,8 @@ class PaysForRows(ShowsFit, LooksThrough):
         check_is_fitted(self)
         if hasattr(self, "encoder_"):
             return np.asarray(self.encoder_.transform(X))
-        return np.asarray(validate_data(self, on_host(X), dtype=np.float64, reset=False))
+        check_readable("X", X)
+        return np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
 
     def _target_step(self) -> Step:
         """Make a block's targets what the loss takes."""

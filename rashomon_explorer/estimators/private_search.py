@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rashomon_explorer.arrays import on_host
 from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
@@ -44,6 +43,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.selection import WAYS, SearchPlan
 from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import HasMethods, Interval, StrOptions, fit_context
 from rashomon_explorer.tuning.split import validation_rows
 
 _CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
@@ -190,7 +190,7 @@ class PrivateSearch(ChosenModel):
         return self._planned(n_samples, columns, self._candidates())
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
         """Charge the ledger, fit the candidates and choose.
 

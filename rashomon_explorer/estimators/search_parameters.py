@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.classifier import RashomonClassifier
@@ -26,6 +25,7 @@ from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.tuning import (
     MARGINS,
     PenaltyBox,

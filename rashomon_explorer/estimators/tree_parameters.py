@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.estimators.classes import declared_classes
@@ -31,6 +30,7 @@ from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix, dearest
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema

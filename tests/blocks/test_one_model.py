@@ -66,8 +66,12 @@ def _methods() -> list[Any]:
 def test_the_model_of_blocks_is_that_of_the_table(kind: str, method: str) -> None:
     whole, blocked = _both(kind, method=method)
     if not (kind in KINKED and method in EXACT):  # the same law, proposed by a coarser bound
-        np.testing.assert_allclose(blocked.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(blocked.intercept_, whole.intercept_, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            blocked.encoded_coef_, whole.encoded_coef_, rtol=1e-12, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            blocked.encoded_intercept_, whole.encoded_intercept_, rtol=1e-12, atol=1e-12
+        )
     assert blocked.plan_.offer == whole.plan_.offer
     assert set(whole.guarantee_.assumptions) <= set(blocked.guarantee_.assumptions)
     rows = row_blocks(X, labelled=False)
@@ -83,7 +87,7 @@ def test_private_columns_are_those_of_the_table() -> None:
     whole, blocked = _both("two", standardize="private")
     assert whole.scale_ is not None
     np.testing.assert_array_equal(blocked.scale_.spread, whole.scale_.spread)
-    np.testing.assert_allclose(blocked.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(blocked.encoded_coef_, whole.encoded_coef_, rtol=1e-12, atol=1e-12)
 
 
 def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:

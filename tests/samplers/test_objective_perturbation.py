@@ -205,7 +205,7 @@ def test_draws_come_on_odd_tables(name, epsilon):
     asked = {"sampler": "objective_perturbation", "delta": 0.0, "random_state": 0}
     with said_elsewhere():
         fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
-    assert np.isfinite(fitted.coef_).all()
+    assert np.isfinite(fitted.encoded_coef_).all()
 
 
 @pytest.mark.parametrize("classes", [2, 4, 0])
@@ -240,7 +240,7 @@ def test_rows_in_blocks_give_the_same_model():
     blocks = replace(row_blocks(X, (y > 0).astype(int)), rows=300)
     parts = RashomonClassifier(**asked).fit(blocks)
     assert parts.plan_.sampler == "objective_perturbation"
-    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
+    np.testing.assert_allclose(parts.encoded_coef_, whole.encoded_coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
