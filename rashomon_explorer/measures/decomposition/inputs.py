@@ -55,6 +55,11 @@ def given(
             "width or noise is told by which draws lie inside, and that is read off private rows: "
             "not in a release; ask the curator's set"
         )
+    if hasattr(models, "rashomon_set_"):
+        raise TypeError(
+            f"models must be a set of draws, got a fitted {type(models).__name__}: give its set, "
+            "clf.rashomon_set_"
+        )
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     if inside is not None:
