@@ -12,18 +12,12 @@ from sklearn.utils.validation import check_X_y
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for
 from rashomon_explorer.blocks.opened import is_in_blocks
-<<<<<<< ours
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.schema.checks import check_unique
 from rashomon_explorer.containers import check_readable, column_labels, shape_of, values_of
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.sklearn_compat import text_names
-=======
-from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.leak_memory import recall
-from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.schema.checks import check_unique
-from rashomon_explorer.shapes import public_shape
->>>>>>> theirs
 
 _DECLARE = (
     "Text and gaps are welcome once the columns are declared: propose_schema(table, target=...) "
@@ -85,13 +79,9 @@ class UnreadTable:
         self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
         stand_ins = np.broadcast_to(0.0, rows), None if targets is None else np.zeros(targets)
         check_X_y(*stand_ins, **{**self._options, "ensure_all_finite": False})
-<<<<<<< ours
         labels = column_labels(self._X)
+        check_unique(map(str, () if labels is None else labels))
         self.names = None if labels is None else text_names(labels)
-=======
-        check_unique(map(str, getattr(self._X, "columns", ())))
-        self.names = _get_feature_names(self._X)
->>>>>>> theirs
         self.shape: tuple[int, int] = (rows[0], rows[1])
 
     @property
