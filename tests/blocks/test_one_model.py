@@ -107,7 +107,9 @@ def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
 def _request(ledger: bool, in_chunks: bool = False) -> Request:
     asked: dict[str, Any] = {"n": N, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0}
     asked |= {"ridge": 0.0, "n_draws": 1}
-    return Request(**asked, row_norm=2**0.5, epsilon=0.3, delta=1e-6, ledger=ledger, in_chunks=in_chunks)
+    return Request(
+        **asked, row_norm=2**0.5, epsilon=0.3, delta=1e-6, ledger=ledger, in_chunks=in_chunks
+    )
 
 
 def test_classes_must_be_declared_and_a_seedless_fit_says_what_it_assumes() -> None:

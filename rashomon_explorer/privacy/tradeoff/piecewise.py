@@ -121,9 +121,7 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
     return Piecewise(tuple(kept[: lowest + 1]), relation=relation)
 
 
-def from_profile(
-    epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE
-) -> Piecewise:
+def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
     """Largest symmetric trade-off that (ε, δ)-DP at each of finitely many pairs proves.
 
     The corners are where the lines 1 − δ − e^ε α, and their mirror images, meet.

@@ -116,7 +116,7 @@ def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
 
 
 def _difference(x: FloatArray, m: float, rate: float, first: int, second: int) -> FloatArray:
-    """r − 1 with all its digits where r is near 1."""
+    """R − 1 with all its digits where r is near 1."""
     one, other = (
         np.expm1(np.minimum(place * m * x - m**2 / 2, 50.0)) if place else np.zeros_like(x)
         for place in (first, second)

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning import plan
 from rashomon_explorer.planning.certificates import (
     GIBBS,
     Certificate,
@@ -21,7 +22,6 @@ from rashomon_explorer.planning.certificates import (
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.planning import plan
 from rashomon_explorer.planning.certificates import gibbs_laws as law_module
 from rashomon_explorer.planning.certificates import localised as localised_module
 from rashomon_explorer.privacy import adaptive_epsilon

@@ -63,7 +63,9 @@ def test_what_is_not_said_otherwise_is_for_a_replaced_record() -> None:
         assert curve.relation == "replace" == Guarantee.relation
         assert Guarantee("tradeoff", "", curve=curve).curve == curve
         assert from_dict(curve.to_dict()) == curve
-    assert "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()  # files stay as they were
+    assert (
+        "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()
+    )  # files stay as they were
 
 
 def test_relations_do_not_mix() -> None:
