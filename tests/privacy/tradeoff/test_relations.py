@@ -47,7 +47,7 @@ OTHERS: list[TradeOff] = [
 @pytest.mark.parametrize("curve", OTHERS, ids=lambda curve: curve.kind)
 def test_a_guarantee_refuses_the_other_relation(curve: TradeOff) -> None:
     assert curve.relation == "add_or_remove" and curve.symmetrised().relation == curve.relation
-    with pytest.raises(ValueError, match="one record replaced.*'add_or_remove'"):
+    with pytest.raises(ValueError, match=r"one record replaced.*'add_or_remove'"):
         Guarantee("tradeoff", "another accountant's", curve=curve)
     back = from_dict(json.loads(json.dumps(curve.to_dict())))
     assert back == curve and back.relation == "add_or_remove"
@@ -63,9 +63,7 @@ def test_what_is_not_said_otherwise_is_for_a_replaced_record() -> None:
         assert curve.relation == "replace" == Guarantee.relation
         assert Guarantee("tradeoff", "", curve=curve).curve == curve
         assert from_dict(curve.to_dict()) == curve
-    assert (
-        "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()
-    )  # files stay as they were
+    assert "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()
 
 
 def test_relations_do_not_mix() -> None:
@@ -100,7 +98,7 @@ def test_a_ledger_with_such_a_charge_in_its_file_is_not_read_on(tmp_path) -> Non
             file.execute(f"DROP TRIGGER {name}")
         file.execute("UPDATE charges SET guarantee = replace(guarantee, '\"replace\"', ?)",
                      ('"add_or_remove"',))  # fmt: skip
-    with pytest.raises(LedgerError, match="charge 1 .*cannot be read.*'add_or_remove'"):
+    with pytest.raises(LedgerError, match=r"charge 1 .*cannot be read.*'add_or_remove'"):
         Ledger.open(path).entries()
 
 
