@@ -40,10 +40,7 @@ Act = tuple[Callable[[Path], object], Callable[[Path], list[Any]]]
 KEEPING: dict[str, Act] = {
     "set": (lambda ledger: KeptSets(ledger).keep(MODELS, {"psi": 0.1}), _sets),
     "purchase": (lambda ledger: Purchases(KeptSets(ledger).paid(1)).add(BOUGHT), _paid),
-    "model": (
-        lambda ledger: _keep(ledger.with_suffix(".sets"), OneText("paid"), ".model"),
-        _models,
-    ),
+    "model": (lambda ledger: _keep(KeptSets(ledger).folder, OneText("paid"), ".model"), _models),
 }
 
 

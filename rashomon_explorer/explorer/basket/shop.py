@@ -182,11 +182,11 @@ class Shop:
             with said_elsewhere():
                 released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
             bought = Purchase(released, at, adds, draws, group)
-            try:
-                if kept is not None:
+            if kept is not None:
+                try:
                     kept.add(bought)
-            except Exception as error:  # whatever it is, it was paid for: `received` tells
-                self._unkept.append(_Unkept(kept, bought, error))
+                except Exception as error:  # whatever it is, it was paid for: `received` tells
+                    self._unkept.append(_Unkept(kept, bought, error))
             return bought
 
         return Order(pay, self.state.rashomon_set)
