@@ -12,6 +12,7 @@ from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.opened import is_in_blocks
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
@@ -109,7 +110,7 @@ class UnreadTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(on_host(self._X), on_host(self._y))
+        return self._checked(read_mapped(on_host(self._X)), read_mapped(on_host(self._y)))
 
     @property
     def leak(self) -> str:
