@@ -31,6 +31,7 @@ def row_blocks(
     labelled: bool = True,
     n_jobs: int | None = None,
     executor: Any = None,
+    lengths: Sequence[int] | bool | None = None,
 ) -> RowBlocks:
     """Rows that an estimator fits block by block, without holding them.
 
@@ -51,12 +52,16 @@ def row_blocks(
         on threads of this process.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to work on blocks instead. Sums have the same digits everywhere.
+    lengths : sequence of int or True, optional
+        Rows of each partition of a Dask DataFrame. True computes the partitions now to count
+        their rows. By default Parquet footers say it, or the partitions are counted at first use;
+        a fit with a ledger refuses uncounted partitions, for it reads nothing before the charge.
 
     Returns
     -------
     RowBlocks
         To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
-        the footers are, of a Dask DataFrame the lengths of its partitions.
+        the footers are.
 
     Raises
     ------
@@ -79,10 +84,19 @@ def row_blocks(
         )
     if not labelled and given:
         raise TypeError("labelled=False is for rows without targets, and some were given")
-    return RowBlocks(_source(X, y, target, columns), workers=workers_of(n_jobs, executor))
+    if lengths is not None and not is_dask(X):
+        raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
+    source = _source(X, y, target, columns, lengths)
+    return RowBlocks(source, workers=workers_of(n_jobs, executor))
 
 
-def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> RowSource:
+def _source(
+    X: Any,
+    y: Any,
+    target: str | None,
+    columns: Sequence[str] | None,
+    lengths: Sequence[int] | bool | None,
+) -> RowSource:
     if isinstance(X, str | os.PathLike):
         if y is not None:
             raise TypeError("a Parquet file holds its targets: say target= their column")
@@ -94,25 +108,8 @@ def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -
     if target is not None or columns is not None:
         X, y = _chosen(X, y, target, columns)
     if is_dask(X):
-        return DaskRows.of(X, y)
-    if y is not None:
-        check_readable("y", y)
-    return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
-
-
-def _chosen(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> tuple[Any, Any]:
-    """Features and targets among a frame's columns, by their names."""
-    names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
-    if names is None:
-        raise TypeError(
-            "columns are chosen by name, and X has none: give a DataFrame, or features and y, "
-            f"got {type(X).__name__}"
-        )
-    if target is not None:
-        y = select_column(X, check_column(target, list(names)))
-        columns = [name for name in names if name != target] if columns is None else columns
-    assert columns is not None  # one of the two is given
-    return select_columns(X, [check_column(name, list(names)) for name in columns]), y
+        return DaskRows.of(X, y, lengths)
+    return ArrayRows(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), _flat(y))
 
 
 def _flat(y: Any) -> Any:

@@ -97,7 +97,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         blocks = blocks_with(X, y)
         if declared is not None:
             warn_of_unconfirmed(declared)
-        return BlockTable(blocks, declared, self._row_norm)
+        return BlockTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""

@@ -259,7 +259,7 @@ default=None
             declared = None if self.schema is None else TableSchema.of(self.schema)
             if declared is not None:
                 warn_of_unconfirmed(declared)
-            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0)
+            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0, charged=charged)
         if self.schema is None:
             return UnreadTable(self, X, y, numeric=False, charged=charged)
         declared = TableSchema.of(self.schema)

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for
+from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.opened import is_in_blocks
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.schema.checks import check_unique
@@ -113,7 +115,7 @@ class UnreadTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(values_of(self._X), values_of(self._y))
+        return self._checked(read_mapped(on_host(self._X)), read_mapped(on_host(self._y)))
 
     @property
     def leak(self) -> str:
