@@ -18,6 +18,8 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 LOGGER = logging.getLogger("rashomon_explorer")
 LEDGER_READ = "Reading the ledger"
 _EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
+_WITHOUT_ROWS = (CuratorOnlyError, FitError, LedgerError)
+_WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
 def log_failures_to(path: Path) -> None:
@@ -73,8 +75,12 @@ def report(state: ExplorerState, what: str, error: BaseException) -> None:
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
-    withheld = isinstance(error, FitError) and error.detail
-    state.alert = Alert(what, _reason(error), public=str(error) if withheld else "")
+    state.alert = Alert(what, _reason(error), public=_public(error))
+
+
+def _public(error: BaseException) -> str:
+    """Words for the release: those of errors that cannot quote a row."""
+    return str(error) if isinstance(error, _WITHOUT_ROWS) else _WITHHELD
 
 
 def _reason(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.schema import TableSchema
 
 
 class SetsShownAgain(ChosenData):
@@ -30,13 +31,24 @@ class SetsShownAgain(ChosenData):
     def choose(self, data: Bunch) -> None:
         """Take a data set, and show again what was drawn from it last."""
         super().choose(data)
+        self.state.kept = () if self.kept_sets is None else self.kept_sets.all()
+        self._show_last()
+
+    def _show_last(self) -> None:
         state = self.state
-        state.kept = () if self.kept_sets is None else self.kept_sets.all()
         try:
-            if state.kept and not data.bounds_learnt:
+            if state.kept and not state.unconfirmed:
                 self.open_kept(state.kept[-1].number)
         except (DataError, OSError) as error:
             LOGGER.info("the last set was not shown again", exc_info=error)
+
+    @shown_together
+    def confirm(self, schema: TableSchema) -> None:
+        """Take the schema of the table on screen with fewer marks; its rows stay as they are."""
+        waiting = self.state.unconfirmed
+        self.redeclare(schema)
+        if waiting and not self.state.unconfirmed and self.state.rashomon_set is None:
+            self._show_last()
 
     @property
     def kept_sets(self) -> KeptSets | None:
@@ -106,7 +118,7 @@ class SetsShownAgain(ChosenData):
             return
         self._seen = seen
         self._look_for_kept()
-        if state.rashomon_set is None and state.outside is None and not state.data.bounds_learnt:
+        if state.rashomon_set is None and state.outside is None and not state.unconfirmed:
             try:
                 self.open_kept(seen[1])
             except (DataError, OSError) as error:
