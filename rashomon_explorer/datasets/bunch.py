@@ -27,6 +27,7 @@ from rashomon_explorer.schema.cells import (
 from rashomon_explorer.schema.checks import Bounds
 from rashomon_explorer.schema.encoding import say_what_was_undeclared
 from rashomon_explorer.schema.levels import Levelled
+from rashomon_explorer.schema.provenance import labels_unconfirmed
 from rashomon_explorer.schema.words import Place, quoted, row_place
 
 
@@ -42,7 +43,8 @@ def make_bunch(
     """Check a raw table against its declaration and encode it.
 
     ``place`` names a row in messages. ``classes`` is None for a regression; ``frame`` is the table
-    as it was and ``schema`` its declaration, for ``RashomonClassifier(schema=...)``.
+    as it was and ``schema`` its declaration, for ``RashomonClassifier(schema=...)``. Labels that
+    nobody declared carry a mark there: they were read off the rows.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
@@ -66,9 +68,11 @@ def make_bunch(
             frame[declared.target], declared.positive, place, schema.classes
         )
         target_bounds = None
-        if schema.classes is None:  # those that occur are public
+        if schema.classes is None:  # read off the rows, and marked so
             levels = labels_that_occur(frame[declared.target])
-            schema = schema.declare(declared.target, kind="categorical", levels=levels)
+            schema = schema.declare(
+                declared.target, kind="categorical", levels=levels, learnt=("levels",)
+            )
     else:
         if declared.positive is not None:
             raise DataError(
@@ -93,7 +97,7 @@ def make_bunch(
         feature_groups=schema.feature_groups,
         schema=schema,
         frame=frame,
-        DESCR=_describe(description, declared.target, classes, target_bounds, bool(schema.leak)),
+        DESCR=_describe(description, schema, classes, target_bounds),
         source=source,
     )
 
@@ -144,21 +148,20 @@ def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.Dat
 
 
 def _describe(
-    description: str,
-    target: str,
-    classes: list[Any] | None,
-    target_bounds: Bounds | None,
-    bounds_learnt: bool,
+    description: str, schema: TableSchema, classes: list[Any] | None, target_bounds: Bounds | None
 ) -> str:
+    target = schema.target.name if schema.target is not None else ""
     lines = [description.strip(), ""]
     if classes is not None:
         coded = ", ".join(f"{code} = {label}" for code, label in enumerate(classes))
         lines.append(f"Target {target!r}, coded {coded}.")
+        if labels_unconfirmed(schema):
+            lines.append("Its labels were read off the rows; a ledger needs declared ones.")
     else:
         lines.append(f"Target {target!r}, clipped to its declared bounds {target_bounds}.")
     lines.append(
         "Some bounds were learnt from the rows: no privacy guarantee holds."
-        if bounds_learnt
+        if schema.leak
         else "Bounds are declared, never learnt from the rows; values outside are clipped."
     )
     return "\n".join(lines)

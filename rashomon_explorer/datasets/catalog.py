@@ -31,6 +31,8 @@ class CatalogEntry:
     details: str = ""  # longer text for ``DESCR``
     sensitive: tuple[str, ...] = ()  # columns kept away from the models
     positive: Any = None  # class coded 1 unless the caller chooses another
+    # every label of a target of classes, in the order of their codes
+    classes: tuple[Any, ...] | None = None
     # declared range of every numeric feature
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     # one range for all features, in place of ``bounds``
@@ -54,6 +56,7 @@ class CatalogEntry:
             task=self.task,
             positive=self.positive if positive is None else positive,
             target_bounds=self.target_bounds,
+            classes=self.classes,
         )
 
 
@@ -79,6 +82,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> CatalogEntry:
     prepared = {
         **table,
         "sensitive": tuple(table.get("sensitive", ())),
+        "classes": tuple(table["classes"]) if "classes" in table else None,
         "bounds": {column: _pair(pair) for column, pair in table.get("bounds", {}).items()},
         "bounds_of_every_feature": _pair(table.get("bounds_of_every_feature")),
         "target_bounds": _pair(table.get("target_bounds")),

@@ -26,7 +26,9 @@ def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int
     for column, pair in declared.bounds.items():
         check_bounds(pair, f"bounds of column {column!r}")
     for column, levels in declared.categories.items():
-        _check_levels(column, levels)
+        _check_levels(f"categories of column {column!r}", levels)
+    if declared.classes is not None:
+        _check_levels(f"classes of target {declared.target!r}", declared.classes)
     _check_task(declared)
     if n_rows < 2:
         raise DataError(
@@ -110,20 +112,25 @@ def _check_roles(declared: Declaration) -> None:
             )
 
 
-def _check_levels(column: str, levels: Any) -> None:
+def _check_levels(what: str, levels: Any) -> None:
     if isinstance(levels, str | bytes) or not isinstance(levels, Sequence) or len(levels) < 2:
-        raise DataError(
-            f"categories of column {column!r} must be a list of at least 2 levels, got {levels!r}"
-        )
+        raise DataError(f"{what} must be a list of at least 2 levels, got {levels!r}")
     texts = [str(level) for level in levels]
     for level in texts:
         if texts.count(level) > 1:
-            raise DataError(f"categories of column {column!r} name level {level!r} twice: keep one")
+            raise DataError(f"{what} name level {level!r} twice: keep one")
 
 
 def _check_task(declared: Declaration) -> None:
     if declared.task not in (None, *TASKS):
         raise DataError(f"task must be one of {quoted(TASKS)}, got {declared.task!r}")
+    if declared.classes is not None and (
+        declared.task == "regression" or declared.target_bounds is not None
+    ):
+        raise DataError(
+            f"classes are for classification, but target {declared.target!r} is regressed on: "
+            "take out classes, or target_bounds and task='regression'"
+        )
     if declared.target_bounds is not None:
         check_bounds(declared.target_bounds, "target_bounds")
         if declared.task == "classification":

@@ -32,6 +32,7 @@ class Declaration:
     task: str | None = None
     positive: Any = None  # class coded 1, all others 0. None keeps the sorted order of the classes.
     target_bounds: Bounds | None = None  # range of a regression target. Values outside are clipped.
+    classes: Sequence[Any] | None = None  # every label that may occur, in the order of their codes
     learnt: Sequence[str] = ()  # columns whose bounds were learnt from the rows
     given: TableSchema | None = None  # a whole schema, in place of all that it says
 
@@ -51,6 +52,8 @@ class Declaration:
     def _column(self, name: str) -> Column:
         learnt = ["bounds"] if name in self.learnt else []
         if name == self.target:
+            if self.classes is not None:
+                return Categorical(name, self.classes, role="target")
             if self.target_bounds is None:
                 return Anything(name, role="target")
             return Numeric(name, self.target_bounds, role="target", missing="refuse", learnt=learnt)

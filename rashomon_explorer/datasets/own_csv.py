@@ -40,6 +40,7 @@ def load_csv(
     task: str | None = None,
     positive: Any = None,
     target_bounds: Bounds | None = None,
+    classes: Sequence[Any] | None = None,
     schema: TableSchema | str | os.PathLike[str] | None = None,
     learn_bounds: bool = False,
     drop: Sequence[str] = (),
@@ -58,7 +59,7 @@ def load_csv(
     source : path, bytes or file object
         An upload's bytes do.
     target : str
-        Column to predict. Its set of class labels is taken to be public.
+        Column to predict.
     sensitive : sequence of str
         Columns, numbers or text, put in ``sensitive`` and kept out of ``X``.
     bounds : dict of str to (float, float)
@@ -73,10 +74,15 @@ def load_csv(
         Class coded 1, all others 0. By default the classes are coded in sorted order.
     target_bounds : (float, float), optional
         Range of a regression target; values outside are clipped.
+    classes : sequence, optional
+        Every label of the target that may occur, in the order of their codes; any other is
+        refused. Without them the labels are read off the rows: the target carries that mark in
+        ``schema``, each guarantee states that the labels that occur are public, and an estimator
+        with a ledger, or the page, asks for declared or confirmed ones.
     schema : TableSchema, str or path, optional
         The whole declaration, or its file, in place of ``target``, ``sensitive``, ``bounds``,
-        ``categories`` and ``target_bounds``. What it says of missing values and unknown levels is
-        done; without it both are refused.
+        ``categories``, ``target_bounds`` and ``classes``. What it says of missing values and
+        unknown levels is done; without it both are refused.
     learn_bounds : bool, default=False
         Take bounds that are not declared from the smallest and largest value. This reads the
         rows: no privacy guarantee holds then.
@@ -110,6 +116,7 @@ def load_csv(
     ...     target="repaid",
     ...     bounds={"age": (18, 90)},
     ...     categories={"home": ["own", "rent"]},
+    ...     classes=["no", "yes"],
     ... )
     >>> data.X
         age  home=own  home=rent
@@ -125,6 +132,7 @@ def load_csv(
         "bounds": _mapping(bounds, "bounds"),
         "categories": _mapping(categories, "categories"),
         "target_bounds": target_bounds,
+        "classes": classes,
     }
     declared = _declared(said, schema, task, positive, learn_bounds)
     table = parse_csv(read_text(source), text_columns=_of_levels(declared))
@@ -202,7 +210,8 @@ def _declared(
 def _of_levels(declared: Declaration) -> list[str]:
     """Columns whose text is compared with levels, so that 01 must not become 1."""
     if declared.given is None:
-        return list(declared.categories)
+        labels = [] if declared.classes is None else [declared.target]
+        return [*declared.categories, *labels]
     return [column.name for column in declared.given.columns if isinstance(column, Levelled)]
 
 

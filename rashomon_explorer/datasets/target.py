@@ -20,7 +20,8 @@ MAX_CLASSES = 20
 def infer_task(labels: pd.Series, declared: Declaration) -> str:
     """Task from the declaration; from the labels only where they leave no doubt.
 
-    ``declared.task`` wins, then ``target_bounds``; more than 20 labels, or fractions, leave doubt.
+    ``declared.task`` wins, then ``classes`` and ``target_bounds``; more than 20 labels, or
+    fractions, leave doubt.
 
     >>> import pandas as pd
     >>> infer_task(pd.Series(["no", "yes"]), Declaration(target="repaid"))
@@ -28,6 +29,8 @@ def infer_task(labels: pd.Series, declared: Declaration) -> str:
     """
     if declared.task is not None:
         return declared.task
+    if declared.classes is not None:
+        return "classification"
     if declared.target_bounds is not None:
         return "regression"
     distinct = labels.nunique()
@@ -80,7 +83,7 @@ def encode_classes(
 
 
 def labels_that_occur(labels: pd.Series) -> list[Any]:
-    """Different labels, in order; their set is taken to be public.
+    """Different labels, in order; they are read off the rows.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
 from rashomon_explorer.estimators.declared_table import DeclaredTable
 from rashomon_explorer.estimators.enclosing import (
     learnt_before,
@@ -53,8 +54,6 @@ from rashomon_explorer.tuning import (
     validation_rows,
 )
 from rashomon_explorer.tuning.told import as_parameters, warn_if_nearly_uniform
-
-_CLASSES_ARE_PUBLIC = "the classes that occur are public"
 
 
 @pays_for_rows
@@ -245,8 +244,8 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             "the split is by place, and public",
             may_fail("fit", charged=self.ledger is not None),
         ]
-        if self.estimator == "logistic" and self.classes is None and self.schema is None:
-            said.append(_CLASSES_ARE_PUBLIC)
+        if self.estimator == "logistic" and classes_found(self.classes, self._declared):
+            said.append(LABELS_ARE_PUBLIC)
         if self.random_state is None:
             said += noise_assumptions()
         held = planned.guarantee

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.block_table import BlockTable, ClassCodes
 from rashomon_explorer.estimators.classes import (
-    CLASSES_BEFORE_LABELS,
     CLASSES_OF_BLOCKS,
+    LABELS_ARE_PUBLIC,
+    check_charged_classes,
     check_labels,
     class_codes,
+    classes_found,
     found_classes,
     known_classes,
 )
@@ -19,8 +21,6 @@ from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss
 from rashomon_explorer.privacy import Guarantee
-
-_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 class ClassTargets(PaysForRows):
@@ -46,8 +46,8 @@ class ClassTargets(PaysForRows):
         known = self._known_classes()
         if known is None and isinstance(table, BlockTable):
             raise ValueError(CLASSES_OF_BLOCKS)
-        if known is None and self.ledger is not None:
-            raise ValueError(CLASSES_BEFORE_LABELS)
+        if self.ledger is not None:
+            check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
         assert isinstance(table, UnreadTable)
@@ -71,6 +71,6 @@ class ClassTargets(PaysForRows):
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
         stated = super()._stated(guarantee)
-        if self._known_classes() is not None:
+        if not classes_found(self.classes, self._declared):
             return stated
-        return replace(stated, assumptions=(*stated.assumptions, _CLASSES_ARE_PUBLIC))
+        return replace(stated, assumptions=(*stated.assumptions, LABELS_ARE_PUBLIC))

@@ -8,6 +8,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.schema.provenance import labels_unconfirmed
+
+LABELS_ARE_PUBLIC = "the labels that occur in y are public"
+"""Assumption of every guarantee behind classes that were found in the rows."""
 
 CLASSES_BEFORE_LABELS = (
     "a ledger is charged before a label is read, so that the classes must be declared: "
@@ -26,17 +30,57 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
             f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
             "RashomonRegressor or fit a DPRegressor, or declare its levels"
         )
+    return agreed_classes(classes, schema)
+
+
+def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
+    """Sort the declared labels; those of ``classes`` and of the schema must agree.
+
+    >>> agreed_classes([1, 0], None).tolist()
+    [0, 1]
+    """
     levels = None if schema is None else schema.classes
     of_schema = None if levels is None else declared_classes(levels)
     if classes is None:
         return of_schema
     known = declared_classes(classes)
+    if labels_unconfirmed(schema):  # what is declared by hand wins over what the rows hold
+        return known
     if of_schema is not None and known.tolist() != of_schema.tolist():
         raise ValueError(
             f"classes are {known.tolist()} and the schema's target has {of_schema.tolist()}: "
             "leave classes out"
         )
     return known
+
+
+def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
+    """Whether classes come from the labels that occur, in ``y`` or in a schema read off the rows.
+
+    >>> classes_found(None, None), classes_found(["no", "yes"], None)
+    (True, False)
+    """
+    if classes is not None:
+        return False
+    return schema is None or schema.classes is None or labels_unconfirmed(schema)
+
+
+def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None) -> None:
+    """Refuse classes that were found in the rows where a ledger is to be charged.
+
+    Behind a schema that voids the guarantee nothing is charged, and nothing is refused.
+    """
+    if not classes_found(classes, schema):
+        return
+    if schema is None or schema.target is None or not labels_unconfirmed(schema):
+        raise ValueError(CLASSES_BEFORE_LABELS)
+    if schema.leak:
+        return
+    name = schema.target.name
+    raise ValueError(
+        f"{CLASSES_BEFORE_LABELS}. The levels of {name!r} in this schema were read off the rows: "
+        f"if they are public knowledge, confirm them, schema.confirm({name!r})"
+    )
 
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:

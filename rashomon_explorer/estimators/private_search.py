@@ -14,8 +14,10 @@ from rashomon_explorer.arrays import on_host
 from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
 from rashomon_explorer.estimators.chosen_model import ChosenModel
 from rashomon_explorer.estimators.classes import (
-    CLASSES_BEFORE_LABELS,
+    LABELS_ARE_PUBLIC,
+    check_charged_classes,
     class_codes,
+    classes_found,
     found_classes,
     known_classes,
 )
@@ -45,8 +47,6 @@ from rashomon_explorer.selection import WAYS, SearchPlan
 from rashomon_explorer.shapes import accepts_table
 from rashomon_explorer.sklearn_compat import HasMethods, Interval, StrOptions, fit_context
 from rashomon_explorer.tuning.split import validation_rows
-
-_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 @pays_for_rows
@@ -287,12 +287,13 @@ class PrivateSearch(ChosenModel):
     def _declare_classes(self, candidates: list[Any], table: UnreadTable) -> bool:
         """Give every candidate the same classes; True if they were found among the labels."""
         declared = [known_classes(one.classes, self._declared) for one in candidates]
+        if self.ledger is not None:
+            for one in candidates:
+                check_charged_classes(one.classes, self._declared)
         if all(known is not None for known in declared):
             if len({tuple(known.tolist()) for known in declared if known is not None}) > 1:
                 raise ValueError("candidates must share their classes")
-            return False
-        if self.ledger is not None:
-            raise ValueError(CLASSES_BEFORE_LABELS)
+            return any(classes_found(one.classes, self._declared) for one in candidates)
         labels = found_classes(table.values[1]).tolist()
         for one in candidates:
             one.set_params(classes=labels)
@@ -302,7 +303,7 @@ class PrivateSearch(ChosenModel):
         """State what is so of the search and not of a candidate alone."""
         returned = {charged: may_fail("fit", charged=charged) for charged in (False, True)}
         known = [one for one in guarantee.assumptions if one != returned[False]]
-        ours = [returned[self.ledger is not None], *[_CLASSES_ARE_PUBLIC] * found]
+        ours = [returned[self.ledger is not None], *[LABELS_ARE_PUBLIC] * found]
         return replace(guarantee, assumptions=(*known, *ours))
 
     def _chosen(

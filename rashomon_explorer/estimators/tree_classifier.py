@@ -12,7 +12,12 @@ from rashomon_explorer.array_types import IntArray
 from rashomon_explorer.blocks import RowBlocks
 from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.classes import CLASSES_OF_BLOCKS, check_labels, found_classes
+from rashomon_explorer.estimators.classes import (
+    CLASSES_OF_BLOCKS,
+    check_charged_classes,
+    check_labels,
+    found_classes,
+)
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tree_table import TreeBlocks, TreeTable, answers_of
@@ -312,15 +317,12 @@ default=None
     def _labels(self, table: UnreadTable | TreeBlocks) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
-        if known is not None:
-            return known
-        if isinstance(table, TreeBlocks):
+        if known is None and isinstance(table, TreeBlocks):
             raise ValueError(CLASSES_OF_BLOCKS)
         if self.ledger is not None:
-            raise ValueError(
-                "a ledger is charged before a label is read, so that the classes must be declared: "
-                "classes=[...] with every label that may occur, or a schema whose target has levels"
-            )
+            check_charged_classes(self.classes, self._declared)
+        if known is not None:
+            return known
         labels = table.values[1]
         check_labels(labels)
         return found_classes(labels)

@@ -20,6 +20,11 @@ from rashomon_explorer.estimators.declared_budget import (
     warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
+from rashomon_explorer.estimators.classes import (
+    LABELS_ARE_PUBLIC,
+    agreed_classes,
+    classes_found,
+from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.weights import refuses_weights
@@ -36,7 +41,6 @@ from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix, deares
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 
 _LEAVES = 5  # where none are asked for
-_CLASSES_ARE_PUBLIC = "the labels that occur in y are public"
 
 
 class TreeParameters(ShowsFit, LooksThrough):
@@ -181,8 +185,8 @@ class TreeParameters(ShowsFit, LooksThrough):
         steps = not_known_to_be_public(self)
         alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
         assumed = [alone, may_fail("fit", charged=self.ledger is not None)]
-        if self._known_classes() is None:
-            assumed.append(_CLASSES_ARE_PUBLIC)
+        if classes_found(self.classes, self._declared):
+            assumed.append(LABELS_ARE_PUBLIC)
         if self.schema is None:
             assumed.append("the thresholds were not learnt from private rows")
         if self.costs is not None:
@@ -227,13 +231,8 @@ class TreeParameters(ShowsFit, LooksThrough):
 
     def _known_classes(self) -> NDArray[Any] | None:
         """Classes that were declared here or by the schema."""
-        of_schema = None if self.schema is None else TableSchema.of(self.schema).classes
-        if self.classes is None:
-            return None if of_schema is None else declared_classes(of_schema)
-        known = declared_classes(self.classes)
-        if of_schema is not None and known.tolist() != declared_classes(of_schema).tolist():
-            raise ValueError(
-                f"classes are {known.tolist()} and the schema's target has {list(of_schema)}: "
-                "leave classes out"
-            )
-        return known
+        return agreed_classes(self.classes, self._declared)
+
+    @property
+    def _declared(self) -> TableSchema | None:
+        return None if self.schema is None else TableSchema.of(self.schema)

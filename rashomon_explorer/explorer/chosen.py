@@ -80,6 +80,7 @@ class ChosenData(SeenRows):
         state.observe(reread, BUDGET)
         # At which order a ledger to be adds up follows from its budget, and plans from that.
         state.observe(lambda _: self._follow_settings(), BUDGET)
+        state.observe(lambda _: self.replan() if state.unconfirmed else None, "view")
 
     @property
     def ledger(self) -> Ledger | None:
@@ -125,10 +126,12 @@ class ChosenData(SeenRows):
             self._open(anew=changed_task)
         self.replan()
         n, columns = shape_of(data)
-        self.say(
-            f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public "
-            "schema; no draw has read it, and moving a slider costs nothing."
+        told = (
+            f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
         )
+        if state.unconfirmed:  # how many features there are may follow from the rows
+            told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
+        self.say(f"{told} schema; no draw has read it, and moving a slider costs nothing.")
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
@@ -221,6 +224,11 @@ class ChosenData(SeenRows):
         """
         state = self.state
         if state.data is None:
+            return None
+        if state.withheld:
+            self._planned = ()
+            with state.hold_trait_notifications():
+                state.plan, state.constants, state.no_plan = None, None, state.withheld
             return None
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"

@@ -13,7 +13,8 @@ from rashomon_explorer.blocks.source import numbers
 from rashomon_explorer.estimators import PublicBoundsScaler
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.schema import Anything, TableEncoder, TableSchema
+from rashomon_explorer.schema import Anything, Column, TableEncoder, TableSchema
+from rashomon_explorer.schema.provenance import public_part
 from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.schema.words import quoted
 
@@ -27,10 +28,14 @@ def features_of(schema: TableSchema) -> TableSchema:
       age     numeric 18 to 90
       repaid  anything, ignore
     """
-    target = schema.target
-    return TableSchema(
-        [Anything(one.name, role="ignore") if one is target else one for one in schema.columns]
-    )
+    public = public_part(schema)  # an encoder needs no more of columns that no model sees
+
+    def kept(column: Column) -> Column:
+        if column is schema.target:
+            return Anything(column.name, role="ignore")
+        return column if column.unconfirmed else public[column.name]
+
+    return TableSchema([kept(column) for column in schema.columns])
 
 
 def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:

@@ -25,6 +25,8 @@ PAID_READ = "Reading what was paid for"
 STILL_THERE = "Its files are left as they are, and read again when the set is opened next."
 ON_SCREEN_ONLY = "It was paid for and is on screen, nowhere else: save the bundle before you leave."
 _EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
+_WITHOUT_ROWS = (CuratorOnlyError, FitError, LedgerError)
+_WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
 def log_failures_to(path: Path) -> None:
@@ -90,8 +92,12 @@ def report(state: ExplorerState, what: str, error: BaseException, kept: str = Al
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
-    withheld = isinstance(error, FitError) and error.detail
-    state.alert = Alert(what, _reason(error), kept, str(error) if withheld else "")
+    state.alert = Alert(what, _reason(error), public=_public(error))
+
+
+def _public(error: BaseException) -> str:
+    """Words for the release: those of errors that cannot quote a row."""
+    return str(error) if isinstance(error, _WITHOUT_ROWS) else _WITHHELD
 
 
 def _reason(error: BaseException) -> str:

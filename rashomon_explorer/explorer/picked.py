@@ -155,8 +155,13 @@ class Picked:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns by which people can be told apart, looked for once in a table."""
+        """Columns by which people can be told apart, looked for once in a table.
+
+        In the release those that are declared sensitive: how many values a column has is private.
+        """
         data = self.state.data
+        if self.state.view == "release":
+            return () if data is None else tuple(map(str, data.sensitive.columns))
         if self._columns[0] is not data:
             self._columns = data, group_columns(data)
         return self._columns[1]

@@ -75,8 +75,8 @@ class Seller(ABC, Generic[T]):
         session, state = self.session, self.state
         if state.busy:
             raise DataError("a draw is under way: wait for it or press Stop")
-        if state.data is not None and state.data.bounds_learnt:
-            raise LedgerError("bounds were learnt from the rows: nothing of this table may leave")
+        if state.unconfirmed:
+            raise LedgerError(f"nothing of this table may leave: {state.unconfirmed}")
         account, guarantee = session.refresh_account(), self._planned()
         if guarantee is None or account is None:
             told = f"there is no plan of {self.called}: see what is said above the button"

@@ -258,9 +258,9 @@ class Session(SetsShownAgain):
         declared = self.state.data.get("feature_groups")
         if declared is not None and isinstance(models, RashomonSet):
             models = models.with_groups(declared)
-        if not self.state.data.bounds_learnt:
+        if not self.state.unconfirmed:
             return models
-        return replace(models, guarantee=no_guarantee("the bounds were learnt from the rows"))
+        return replace(models, guarantee=no_guarantee(self.state.unconfirmed))
 
     def _finish(self, job: DrawJob) -> None:
         state = self.state

@@ -23,6 +23,7 @@ from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.explorer.whole import shape_of
 from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.schema import TableSchema
 
 
 class SetsShownAgain(ChosenData):
@@ -37,10 +38,13 @@ class SetsShownAgain(ChosenData):
     def choose(self, data: Bunch) -> None:
         """Take a data set, and show again what was drawn from it last."""
         super().choose(data)
+        self.state.kept = () if self.kept_sets is None else self.kept_sets.all()
+        self._show_last()
+
+    def _show_last(self) -> None:
         state = self.state
-        state.kept, errors = self._listed()
         try:
-            if state.kept and not data.bounds_learnt:
+            if state.kept and not state.unconfirmed:
                 self.open_kept(state.kept[-1].number)
         except DataError as error:
             LOGGER.info("the last set was not shown again", exc_info=error)
@@ -48,6 +52,14 @@ class SetsShownAgain(ChosenData):
             errors.append(error)
         if errors:
             report(state, PAID_READ, errors[0], STILL_THERE)
+
+    @shown_together
+    def confirm(self, schema: TableSchema) -> None:
+        """Take the schema of the table on screen with fewer marks; its rows stay as they are."""
+        waiting = self.state.unconfirmed
+        self.redeclare(schema)
+        if waiting and not self.state.unconfirmed and self.state.rashomon_set is None:
+            self._show_last()
 
     @property
     def kept_sets(self) -> KeptSets | None:
@@ -118,12 +130,9 @@ class SetsShownAgain(ChosenData):
         new = frozenset(self.kept_sets.numbers()) - {one.number for one in state.kept}
         if not new or self._seen == (self.kept_sets.folder, new):  # what is damaged is read once
             return
-        errors = self._look_for_kept()
-        if errors:  # they may pass: look again next time
-            raise errors[0]
-        self._seen = self.kept_sets.folder, new - {one.number for one in state.kept}
-        on_screen = state.rashomon_set is not None or state.outside is not None
-        if state.kept and not on_screen and not state.data.bounds_learnt:
+        self._seen = seen
+        self._look_for_kept()
+        if state.rashomon_set is None and state.outside is None and not state.unconfirmed:
             try:
                 self.open_kept(state.kept[-1].number)
             except DataError as error:

@@ -81,7 +81,7 @@ class SingleModel(Seller[OneModel]):
     called, name, done = "one model", "This model", "made"
 
     def __init__(self, session: Session) -> None:
-        session.state.observe(lambda _: self.replan(), ["goal", "data", *SETTINGS, *BUDGET])
+        session.state.observe(lambda _: self.replan(), ["goal", "data", "view", *SETTINGS, *BUDGET])
         super().__init__(session)
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
@@ -104,6 +104,9 @@ class SingleModel(Seller[OneModel]):
         state = self.state
         if state.goal != "one" or state.data is None:
             state.one_plan = None
+            return
+        if state.withheld:
+            state.one_plan = state.withheld
             return
         path = None if state.account is None else state.account.path
         try:

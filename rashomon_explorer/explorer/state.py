@@ -9,6 +9,13 @@ from rashomon_explorer.explorer.favourites import Favourites
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 from rashomon_explorer.schema import Numeric, TableSchema
+from rashomon_explorer.schema.provenance import labels_unconfirmed
+
+NOT_IN_RELEASE = (
+    "what was read off the rows of this table is not confirmed, and so the release shows nothing "
+    "that follows from it: confirm it in the curator's view of Data"
+)
+UNPAID = "Not part of a release: these models have no guarantee."
 
 FORETELLING = "foretelling"
 PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
@@ -199,10 +206,36 @@ class ExplorerState(traitlets.HasTraits):
         return self.phase in SPENT
 
     @property
+    def unconfirmed(self) -> str:
+        """Why no fit to the data set has a guarantee before somebody confirms its declaration."""
+        if self.data is None:
+            return ""
+        if self.data.bounds_learnt:
+            return "bounds were learnt from the rows"
+        schema = self.data.get("schema")
+        if not labels_unconfirmed(schema):
+            return ""
+        return (
+            f"nobody has confirmed the labels of {schema.target.name!r}, which were read off the "
+            "rows (view Data, Confirm)"
+        )
+
+    @property
+    def withheld(self) -> str:
+        """Why the release view shows nothing of the plan: it follows from unconfirmed values."""
+        return NOT_IN_RELEASE if self.view == "release" and self.unconfirmed else ""
+
+    @property
+    def unpaid(self) -> bool:
+        """Whether the release looks at models without a guarantee, of which it shows nothing."""
+        models = self.rashomon_set
+        return self.view == "release" and models is not None and not models.guarantee.holds
+
+    @property
     def uncharged(self) -> str:
         """Why the next draw has no price and no guarantee; empty where it has both."""
-        if self.data is not None and self.data.bounds_learnt:
-            return "bounds were learnt from the rows"
+        if self.unconfirmed:
+            return self.unconfirmed
         if self.family == LINEAR and traits_of(self.sampler).curator_only:
             return f"{self.sampler} reads the rows without noise: for the curator alone"
         return ""

@@ -95,7 +95,7 @@ class Tuner(Seller[Tuned]):
 
     def __init__(self, session: Session) -> None:
         self.bounds, self.n_draws = next(iter(BOUNDS)), MANY[0]
-        planned_by = ["data", "account", "epsilon", "delta", "psi"]
+        planned_by = ["data", "view", "account", "epsilon", "delta", "psi"]
         session.state.observe(lambda _: self.replan(), planned_by)
         super().__init__(session)
 
@@ -126,6 +126,8 @@ class Tuner(Seller[Tuned]):
         data, account = self.state.data, self.state.account
         if data is None or account is None or self.session.rows is None:
             return TuningOffer(None, None, "Choose a data set first.")
+        if self.state.withheld:
+            return TuningOffer(None, None, self.state.withheld)
         if whole_of(data) is not None:
             return TuningOffer(None, None, _HELD)
         if data.classes is not None and len(data.classes) > 2:

@@ -83,6 +83,12 @@ class Column:
         return tuple(self.learnt) if decided or self.role in ("feature", "target") else ()
 
     @property
+    def voids_guarantee(self) -> bool:
+        """Whether no guarantee holds before it is confirmed; labels of a target are assumed."""
+        assumed = {"levels"} if self.role == "target" else set()
+        return bool(set(self.unconfirmed) - assumed)
+
+    @property
     def tokens(self) -> frozenset[str]:
         """Texts that stand for a missing value."""
         return MISSING | {cell_text(value) for value in self.missing_values}

@@ -139,8 +139,8 @@ class TableSchema(Shown):
 
     @property
     def leak(self) -> str:
-        """Why there is no guarantee behind this schema; empty if all of it is confirmed."""
-        return LEARNT if self.unconfirmed else ""
+        """Why there is no guarantee behind this schema; empty if at most labels are unconfirmed."""
+        return LEARNT if any(column.voids_guarantee for column in self.columns) else ""
 
     @property
     def refusing(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class TableSchema(Shown):
         ({'age': ('bounds',)}, {})
         """
         if not names:
-            waiting = quoted(self.unconfirmed) or "none"
+            waiting = quoted(one.name for one in self.columns if one.learnt) or "none"
             raise DataError(f"name the columns that you have checked; unconfirmed are {waiting}")
         changed = self
         for name in names:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.datasets import load_csv
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, RowsClippedWarning
+from rashomon_explorer.schema import TableSchema
 
 # Small tables with one value outside on purpose: that this is said has tests of its own.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -204,3 +205,44 @@ def test_more_than_one_value_in_a_hundred_outside_is_said_to_the_curator_without
     with pytest.warns(RowsClippedWarning, match="'age'.*Curator") as caught:
         load(11)
     assert "11" not in str(caught[0].message) and "95" not in str(caught[0].message)
+
+
+def test_declared_classes_are_the_labels_whatever_the_rows_hold():
+    data = load(classes=["yes", "no", "maybe"])
+    assert data.classes == ["yes", "no", "maybe"] and data.y.tolist() == [1, 0, 0]
+    assert data.schema["repaid"].learnt == () and data.schema.classes == ("yes", "no", "maybe")
+    assert load(classes=["no", "yes"], positive="no").classes == ["yes", "no"]
+    coded = load(ROWS.replace(b"no\n", b"0\n").replace(b"yes\n", b"1\n"), classes=[0, 1])
+    assert (coded.y.tolist(), coded.classes) == ([0, 1, 1], [0, 1])
+
+
+@pytest.mark.parametrize("positive", [None, "yes"])
+def test_labels_that_nobody_declared_carry_a_mark(positive):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        data = load(positive=positive)
+    assert data.schema["repaid"].learnt == ("levels",) and not data.bounds_learnt
+    assert "read off the rows" in data.DESCR and "read off" not in load(classes=["no", "yes"]).DESCR
+    again = load_csv(ROWS, schema=TableSchema.from_toml(data.schema.to_toml()))
+    assert again.schema["repaid"].learnt == ("levels",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"classes": ["no", "late"]}, "'yes'"),
+        ({"classes": ["no"]}, "classes of target 'repaid' must be a list of at least 2"),
+        ({"classes": "yes"}, "classes of target 'repaid' must be a list of at least 2"),
+        ({"classes": ["no", "no"]}, "classes of target 'repaid' name level 'no' twice"),
+        ({"classes": [0, 1], "task": "regression"}, "classes are for classification"),
+        ({"classes": [0, 1], "target_bounds": (0, 1)}, "classes are for classification"),
+    ],
+)
+def test_classes_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        load(**changes)
+
+
+def test_classes_beside_a_schema_are_refused():
+    with pytest.raises(DataError, match="take classes out"):
+        load_csv(ROWS, schema=load().schema, classes=["no", "yes"])

@@ -20,8 +20,8 @@ def page(explorer, tmp_path):
     repaid = np.where((age - 45) / 10 + rng.normal(0, 0.3, 1500) > (debt - 0.25) * 10, "yes", "no")
     frame = pd.DataFrame({"age": age, "debt": debt, "repaid": repaid})
     frame.to_csv(tmp_path / "narrow.csv", index=False)
-    bounds = {"age": (0, 100), "debt": (0, 1)}
-    explorer.session.choose(load_csv(tmp_path / "narrow.csv", target="repaid", bounds=bounds))
+    declared = {"bounds": {"age": (0, 100), "debt": (0, 1)}, "classes": ["no", "yes"]}
+    explorer.session.choose(load_csv(tmp_path / "narrow.csv", target="repaid", **declared))
     for name, value in {**BY_THE_RULE, "delta": 0.0, "epsilon": 2.0}.items():
         setattr(explorer.state, name, value)
     return explorer

@@ -67,7 +67,7 @@ def tables(tmp_path_factory):
         frame = pd.DataFrame({"age": rng.integers(18, 90, 120), "debt": rng.random(120).round(3)})
         frame["repaid"] = np.where(frame["age"] / 90 + rng.random(120) > 1, "yes", "no")
         frame.to_csv(folder / f"{name}.csv", index=False)
-        asked = {"bounds": {"age": (18, 90), "debt": (0, 1)}}
+        asked = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
         if name == "learnt":
             with pytest.warns(UserWarning, match="learnt from the rows"):
                 found[name] = load_csv(folder / "learnt.csv", target="repaid", learn_bounds=True)

@@ -136,7 +136,7 @@ def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
 
 def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
     bounds = {"age": (18, 90), "debt": (0, 1)}
-    asked = {"target": "repaid", "sensitive": ["sex"], "bounds": bounds}
+    asked = {"target": "repaid", "sensitive": ["sex"], "bounds": bounds, "classes": ["no", "yes"]}
     explorer.session.choose(load_csv(table, **asked))
     assert explorer.budget_panel.same_rows.value == ""
     explorer.draw()
@@ -166,6 +166,7 @@ def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, tabl
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
 def test_two_ledgers_of_the_same_rows_are_told_beside_the_budget(explorer, table, tmp_path):
     asked = {"target": "repaid", "bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
+    asked["classes"] = ["no", "yes"]
     explorer.session.choose(load_csv(table, **asked))
     explorer.draw()
     copy = table.with_name("copy.csv")
@@ -408,8 +409,8 @@ def test_categories_are_one_feature_on_the_page_and_columns_on_request(explorer,
     frame["repaid"] = np.where(frame["age"] > 50, "yes", "no")
     path = tmp_path / "homes.csv"
     frame.to_csv(path, index=False)
-    bounds = {"age": (18, 90)}
-    data = load_csv(path, target="repaid", bounds=bounds, categories={"home": ["a", "b"]})
+    declared = {"bounds": {"age": (18, 90)}, "classes": ["no", "yes"]}
+    data = load_csv(path, target="repaid", categories={"home": ["a", "b"]}, **declared)
     explorer.session.choose(data)
     explorer.state.psi, explorer.state.n_draws = 0.3, 4
     explorer.draw()

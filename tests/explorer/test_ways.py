@@ -65,8 +65,8 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
 
 
 def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table):
-    bounds = {"age": (18, 90), "debt": (0, 1)}
-    explorer.session.choose(load_csv(table, target="repaid", bounds=bounds, sensitive=["sex"]))
+    declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
+    explorer.session.choose(load_csv(table, target="repaid", sensitive=["sex"], **declared))
     explorer.state.sampler = "hit_and_run"
     assert "nothing is charged" in explorer.draw_panel.price.value
     assert "for the curator alone" in explorer.plan_panel.facts.value

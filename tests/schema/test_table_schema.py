@@ -171,7 +171,7 @@ def test_only_what_a_person_says_is_confirmed():
     assert done.unconfirmed == {} and done.leak == ""
     assert schema.confirm(*schema).leak == ""
     assert schema.unconfirmed["age"] == ("kind", "bounds", "typical")  # it is immutable
-    with pytest.raises(DataError, match="unconfirmed are 'age', 'home', 'id'"):
+    with pytest.raises(DataError, match="unconfirmed are 'age', 'home', 'sex', 'id'"):
         schema.confirm()
     with pytest.raises(DataError, match=r"no column 'agee' \(did you mean 'age'\?\)"):
         schema.confirm("agee")

@@ -21,6 +21,7 @@ from rashomon_explorer.plots.text import plural, price, what_is_left
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.release import release
 from rashomon_explorer.schema import Categorical, Ordered, YesNo
+from rashomon_explorer.schema.provenance import public_part
 
 _NO_MODELS = "there are no models to release yet: press Draw"
 _NO_ROWS = "the rows are not here, and aggregates are made of them: choose the data set under Data"
@@ -100,11 +101,11 @@ class Shop:
 
     @property
     def groups(self) -> Mapping[str, tuple[Any, ...]]:
-        """Sensitive columns whose levels are declared, and the levels."""
+        """Sensitive columns whose levels are declared or confirmed, and the levels."""
         data = self.state.data
         if data is None:
             return {}
-        columns = [one for one in data.schema.columns if one.role == "sensitive"]
+        columns = [one for one in data.schema.columns if one.role == "sensitive" and not one.learnt]
         return {one.name: tuple(one.texts) for one in columns if isinstance(one, _LEVELLED)}
 
     def basket(
@@ -128,8 +129,8 @@ class Shop:
             raise DataError(_NO_ROWS)
         if self.session.in_blocks:
             raise DataError(_IN_BLOCKS)
-        if state.data.bounds_learnt:
-            raise CuratorOnlyError("nothing of this table may leave: bounds were learnt from it")
+        if state.unconfirmed:
+            raise CuratorOnlyError(f"nothing of this table may leave: {state.unconfirmed}")
         return Basket(
             models,
             len(self.session.rows),
@@ -147,10 +148,10 @@ class Shop:
         usable = data is not None and not data.bounds_learnt
         return Contents(
             "a table" if data is None else str(data.name),
-            in_words(self.models(draws), data),
+            in_words(self.models(draws), None if state.unconfirmed else data),
             self._n_rows,
             tuple(one for one in state.paid if one.draws == draws),
-            data.schema if usable else None,
+            public_part(data.schema) if usable else None,
             self.session.constants,
             self.session.refresh_account(),
         )

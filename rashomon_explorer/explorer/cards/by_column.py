@@ -21,7 +21,7 @@ class ByColumn:
         self._offering = False
         self._by = ipywidgets.Dropdown(description="by", options=[])
         self._by.observe(self._by_chosen, "value")
-        self.state.observe(lambda _: self._offer_columns(), ["data", "group_column"])
+        self.state.observe(lambda _: self._offer_columns(), ["data", "group_column", "view"])
         self._offer_columns()
         return self._by
 

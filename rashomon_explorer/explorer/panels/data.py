@@ -65,7 +65,7 @@ class DataPanel:
         self._picking = False
         self.name.observe(guarded(self.state, "Loading the data", self._chosen), "value")
         self.positive.observe(guarded(self.state, "Loading the data", self._picked), "value")
-        self.state.observe(lambda _: self._describe(), "data")
+        self.state.observe(lambda _: self._describe(), ["data", "view"])
         show = guarded(self.state, "Showing the declaration", lambda _: self._show())
         self.state.observe(show, "data")
         self.state.observe(self._lock, "phase")
@@ -151,6 +151,10 @@ class DataPanel:
             self.about.value = ""
             return
         n, columns = shape_of(data)
+        if self.state.withheld:
+            rows = f"<p><b>{escape(data.name)}</b>: {n:,} rows</p>"
+            self.about.value = f'{rows}<p class="rx-note">{escape(self.state.withheld)}.</p>'
+            return
         told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
         if (whole := whole_of(data)) is not None:
             told[0] += ", in blocks"
@@ -164,11 +168,8 @@ class DataPanel:
         if len(data.sensitive.columns):
             told.append(f"sensitive: {escape(', '.join(map(str, data.sensitive.columns)))}")
         first = escape(data.DESCR.splitlines()[0])
-        warning = (
-            '<p class="rx-band rx-none">no guarantee: bounds were learnt from the rows</p>'
-            if data.bounds_learnt
-            else ""
-        )
+        why = self.state.unconfirmed
+        warning = f'<p class="rx-band rx-none">no guarantee: {escape(why)}</p>' if why else ""
         self.about.value = f'{warning}<p>{" · ".join(told)}</p><p class="rx-note">{first}</p>'
 
 

@@ -145,6 +145,8 @@ class DrawPanel:
     def _told(self) -> tuple[str, str]:
         """Say price and promise in a few words, which a phone shows, and in a sentence."""
         state = self.state
+        if state.withheld:
+            return "Not shown in the release", f"{escape(state.withheld)}."
         if state.no_plan:
             return "<b>Not to be had</b>", f"<b>Not to be had</b>: {escape(state.no_plan)}"
         if state.plan is None or state.data is None:

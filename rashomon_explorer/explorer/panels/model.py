@@ -40,7 +40,7 @@ def linear_lines(state: ExplorerState) -> tuple[str, ...]:
     names = (*_MAIN, *_MORE, "sampler")
     settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
     bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
-    several = state.data is not None and len(state.data.classes or ()) > 2
+    several = state.data is not None and len(state.data.classes or ()) > 2 and not state.withheld
     classes = f", classes=range({len(state.data.classes)})" if several else ""
     return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds}{classes})")
 

@@ -31,6 +31,7 @@ from rashomon_explorer.explorer.newest import Newest
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.panels.threshold import inside_only
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import UNPAID
 from rashomon_explorer.explorer.widgets import LiveText, ModelTable, table_column
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -120,7 +121,7 @@ class ModelsPanel:
     def refresh(self) -> None:
         """List the models again; while others are being drawn, now and then."""
         models, state = self.state.rashomon_set, self.state
-        listed = models is not None and models.n_draws > 0
+        listed = models is not None and models.n_draws > 0 and not state.unpaid
         known = isinstance(models, RashomonSet) or trees_in(models) is not None
         by_size, *by_place = self.pickers
         by_size.disabled = not (listed and known)
@@ -128,7 +129,7 @@ class ModelsPanel:
             button.disabled = not (listed and self._can_tell_apart)
         if not listed:
             self.table.fill(0, [])
-            self.said.html = "No models yet. Press <b>Draw</b>."
+            self.said.html = UNPAID if state.unpaid else "No models yet. Press <b>Draw</b>."
             return
         if state.busy and time.monotonic() - self._filled < _OFTEN:
             return

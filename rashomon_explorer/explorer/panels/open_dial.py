@@ -34,7 +34,7 @@ class OpenDial:
             description=f"{dial.label}: chosen by the rule, from public numbers", indent=False
         )
         self.auto.add_class("rx-auto")
-        self._telling = False
+        self._telling, self._first = False, dial.value
         dial.observe(self._moved, "value")
         self.auto.observe(self._ticked, "value")
         state.observe(lambda _: self.tell(), [name, "plan"])
@@ -45,6 +45,8 @@ class OpenDial:
         """Show what the state says."""
         held = getattr(self.state, self.name)
         planned = getattr(self.state.plan, self.name, None) if held == AUTO else held
+        if held == AUTO and self.state.withheld:
+            planned = self._first
         self._telling = True
         self.auto.value = held == AUTO
         if planned is not None:

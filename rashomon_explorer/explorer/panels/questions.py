@@ -61,7 +61,7 @@ class QuestionsEditor:
         self.widget = ipywidgets.VBox([self.size, self.opened, self._editor])
         self.opened.observe(lambda _: self.refresh(), "value")
         self._telling = False
-        watched = ["data", "family", "max_leaves", "max_depth", "phase"]
+        watched = ["data", "family", "max_leaves", "max_depth", "phase", "view"]
         state.observe(lambda _: self.refresh(), watched)
         self.refresh()
 
@@ -69,12 +69,13 @@ class QuestionsEditor:
         """Write the size of the class again, and the boxes where they are shown."""
         state = self.state
         known = of_trees(state) and state.data is not None and state.data.classes is not None
+        known = known and not state.withheld
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
         self.opened.layout.display = None if numbers else "none"
         shown = self.opened.value and bool(numbers)
         self._editor.layout.display = None if shown else "none"
-        if shown:
+        if shown or state.withheld:
             self._list(numbers)
 
     def _list(self, numbers: tuple[Numeric, ...]) -> None:

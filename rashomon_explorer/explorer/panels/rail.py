@@ -48,7 +48,7 @@ class Rail:
         steps.add_class("rx-steps")
         self.widget = ipywidgets.VBox([steps, draw.widget])
         self.widget.add_class("rx-rail")
-        state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", *SETTINGS])
+        state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
 
     def _open(self) -> None:
@@ -66,6 +66,8 @@ def _data_line(state: ExplorerState) -> str:
     if data is None:
         return "Choose a data set."
     n, columns = shape_of(data)
+    if state.withheld:
+        return escape(plural(n, "row"))
     told = [plural(n, "row"), plural(columns, "feature")]
     if data.classes is not None:
         told.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
@@ -110,6 +112,8 @@ def _setting(state: ExplorerState, name: str) -> str:
 
 
 def _plan_line(state: ExplorerState) -> str:
+    if state.withheld:
+        return "not shown in the release"
     if state.no_plan:
         return escape(f"Not to be had: {state.no_plan}")
     if state.plan is None:

@@ -1,6 +1,7 @@
 """What is public about the table, a row a column: proposed, corrected, confirmed, saved."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from pathlib import PurePath
 from typing import Any
@@ -15,10 +16,11 @@ from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
-from rashomon_explorer.explorer.table.rows import form_rows
+from rashomon_explorer.explorer.table.rows import form_rows, release_rows
 from rashomon_explorer.explorer.widgets import FilePicker, Saver, TableForm
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.files import json_values, toml_values
+from rashomon_explorer.schema.provenance import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.schema.words import quoted
 
 _ALL = "all of them"
@@ -67,6 +69,7 @@ class SchemaPanel:
         self.told_apart: Any = None
         self.made: Bunch | None = None
         self._problems: dict[str, str] = {}
+        self._chosen_class = _ALL
         self.file = FilePicker("Your own table (CSV or Parquet)", accept=".csv,.parquet,.pq")
         self.form = TableForm()
         self.notes = _region("rx-remarks")
@@ -139,6 +142,8 @@ class SchemaPanel:
 
     def edit(self, table: TableEditor | None) -> None:
         """Put another table into the form, or none."""
+        if table is None or self.table is None or table.frame is not self.table.frame:
+            self._chosen_class = _ALL
         self.table, self._problems = table, {}
         self.refresh()
 
@@ -147,9 +152,8 @@ class SchemaPanel:
         table = self.table
         self._details.layout.display = "none" if table is None else None
         self._write_form()
-        self.saver.content = "" if table is None else table.schema.to_toml()
-        self.saver.name = "" if table is None else f"{table.name}.toml"
-        self.confirm.disabled = table is None or not table.schema.unconfirmed
+        self._write_file()
+        self.confirm.disabled = table is None or not data_dependent(table.schema)
         self._offer_classes()
         self._remark()
         self._show_rows()
@@ -157,13 +161,28 @@ class SchemaPanel:
     def _look(self) -> None:
         """Show the release nothing that was read from rows."""
         self._write_form()
+        self._write_file()
+        self._offer_classes()
         self._remark()
         self._show_rows()
 
     def _write_form(self) -> None:
-        rows = [] if self.table is None else form_rows(self.table, self._problems)
-        private = {"shape": "", "problem": ""} if self._released else {}
-        self.form.rows = [{**row, **private} for row in rows]
+        if self.table is None:
+            self.form.rows = []
+        elif self._released:
+            self.form.rows = release_rows(self.table)
+        else:
+            self.form.rows = form_rows(self.table, self._problems)
+
+    def _write_file(self) -> None:
+        """Offer the declaration; in the release without what was read off the rows."""
+        table = self.table
+        self.saver.name = "" if table is None else f"{table.name}.toml"
+        if table is None:
+            self.saver.content = ""
+        else:
+            schema = public_part(table.schema) if self._released else table.schema
+            self.saver.content = schema.to_toml()
 
     @property
     def _released(self) -> bool:
@@ -199,6 +218,7 @@ class SchemaPanel:
             return
         column, field = str(said["column"]), str(said["field"])
         self._problems.pop(column, None)
+        before = self.table
         try:
             if field == "confirm":
                 self.table = self.table.confirmed(column)
@@ -207,10 +227,25 @@ class SchemaPanel:
         except DataError as error:
             self._problems[column] = str(error)
         self.refresh()
+        if field == "confirm":
+            self._confirm_on_screen(before)
 
     def _confirm(self) -> None:
         if self.table is not None:
-            self.edit(self.table.confirmed())
+            before = self.table
+            self.edit(before.confirmed())
+            self._confirm_on_screen(before)
+
+    def _confirm_on_screen(self, before: TableEditor) -> None:
+        """Confirm for the data set on screen too, where nothing but marks differs from the form.
+
+        Where a model sees what was unconfirmed, its rows are encoded anew: by Use this table.
+        """
+        data = self.state.data
+        if self.table is None or data is None or not self._on_screen or data.bounds_learnt:
+            return
+        if data.schema == before.schema != self.table.schema:
+            self.session.confirm(self.table.schema)
 
     def _take(self) -> None:
         self._declare(self.dictionary.value, _ending_of(self.dictionary.value))
@@ -232,26 +267,27 @@ class SchemaPanel:
         if positive is None and self.positive.value != _ALL:
             positive = self.positive.value
         self.made = self.table.data(positive)
+        if self.made.schema != self.table.schema:  # labels that were found carry a mark to confirm
+            self.edit(replace(self.table, schema=self.made.schema))
         self.session.choose(self.made)
 
     def _offer_classes(self) -> None:
-        classes = () if self.table is None else self.table.schema.classes or ()
-        several = len(classes) > 2 and self.told_apart is None
+        schema = None if self.table is None else self.table.schema
+        classes = () if schema is None else schema.classes or ()
+        hidden = self._released and labels_unconfirmed(schema)
+        several = len(classes) > 2 and self.told_apart is None and not hidden
         options = [_ALL, *map(str, classes)] if several else [_ALL]
+        if self.positive.value != _ALL:
+            self._chosen_class = self.positive.value
         if list(self.positive.options) != options:
             self.positive.options = options
-            self.positive.value = _ALL
+            self.positive.value = self._chosen_class if self._chosen_class in options else _ALL
         self.positive.layout.display = None if len(options) > 1 else "none"
 
     def _remark(self) -> None:
         told = [] if self.table is None else remarks(self.table)
         told += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
-        waiting = {} if self.table is None else self.table.schema.unconfirmed
-        if waiting:
-            told.append(
-                f"To be confirmed: {quoted(waiting)}. Nothing has a guarantee before, and nothing "
-                "is charged."
-            )
+        told += [] if self.table is None else _waiting(self.table.schema)
         listed = "".join(f"<li>{escape(one)}</li>" for one in told)
         band = '<span class="rx-band rx-curator">curator: read from private rows</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
@@ -272,6 +308,25 @@ class SchemaPanel:
     def _lock(self) -> None:
         for control in (self.file, self.form, self.use, self.take, self.dictionary_file):
             control.disabled = self.state.busy
+
+
+def _waiting(schema: TableSchema) -> list[str]:
+    """Say what is to be confirmed, and what depends on it."""
+    fitted = schema.unconfirmed
+    others = [name for name in data_dependent(schema) if name not in fitted]
+    told = []
+    if fitted:
+        told.append(
+            f"To be confirmed: {quoted(fitted)}. Nothing has a guarantee before, and nothing "
+            "is charged."
+        )
+    if others:
+        told.append(
+            f"Read off the rows and not confirmed: {quoted(others)}. No model sees them; before "
+            "they are confirmed they stay out of a bundle, of the groups that can be bought and of "
+            "the release."
+        )
+    return told
 
 
 def _region(kind: str) -> ipywidgets.HTML:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.state import UNPAID, ExplorerState
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.rashomon_set import RashomonSet
@@ -61,6 +61,10 @@ class SelectionPanel:
         chosen = self.state.selection[:_MOST]
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet)
+        if self.state.unpaid:
+            self.table.value = f'<p class="rx-note">{UNPAID}</p>'
+            self.clear.disabled = not chosen
+            return
         if not chosen or not linear or max(chosen) >= models.n_draws:
             self.table.value = f'<p class="rx-note">{_NOTHING if linear else _OTHERS}</p>'
             self.clear.disabled = True

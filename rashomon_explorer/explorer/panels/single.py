@@ -28,6 +28,7 @@ from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
 from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.schema.provenance import public_part
 from rashomon_explorer.search import bisect
 
 _MAKING = "Making one model"
@@ -107,7 +108,8 @@ class GoalPanel:
             nothing = "Choose a data set first." if self.state.data is None else ""
             told = plan if isinstance(plan, str) else nothing
             self.words.value = _both(escape(told), "No price yet")
-            self.make.disabled = True
+            self.make.disabled, self.make.description = True, "Make one model"
+            self.make.button_style = "primary"
             return
         adds, affordable = price(account.adds(plan.guarantee)), account.affords(plan.guarantee)
         self.make.disabled = self.paying.under_way or self.state.busy or not affordable
@@ -216,7 +218,7 @@ class OneModelPanel:
         made, data = self.state.one_model, self.state.data
         if made is None or data is None:
             raise DataError("no one model was made of this table yet")
-        return partial(_zipped, made, str(data.name), data.schema.to_toml())
+        return partial(_zipped, made, str(data.name), public_part(data.schema).to_toml())
 
 
 def _shown(made: OneModel) -> str:

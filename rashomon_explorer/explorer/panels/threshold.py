@@ -47,13 +47,16 @@ class ThresholdControl:
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
         hidden = state.view == "release" or not usable
         self.widget.layout.display = "none" if hidden else None
-        if hidden:
+        if hidden and state.view != "release":
             return
+        psi = models.psi if usable else 0.0
+        # Hidden or not, the browser gets the scale: its end is a draw's loss but in the release.
+        end = 1.0 if hidden else _end(models)
         self._telling = True
         with self.dial.hold_trait_notifications():
-            self.dial.high = max(_end(models), models.psi)
+            self.dial.high = max(end, psi)
             self.dial.step = self.dial.high / _STEPS
-            self.dial.value = models.psi
+            self.dial.value = psi
         self._telling = False
         self.dial.disabled = state.busy
 

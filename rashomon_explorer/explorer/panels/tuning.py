@@ -77,7 +77,8 @@ class TuningPanel:
         if offer is None or offer.plan is None or account is None:
             why = "Choose a data set first." if offer is None else offer.why_not
             self.words.value = f'<p class="rx-note">{escape(why)}</p>'
-            self.draw.disabled = True
+            self.draw.disabled, self.draw.description = True, "Draw a penalty"
+            self.draw.button_style = "primary"
             return
         adds, affordable = (
             price(account.adds(offer.plan.guarantee)),

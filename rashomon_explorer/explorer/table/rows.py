@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.schema import Numeric
+from rashomon_explorer.schema import Anything, Numeric
 from rashomon_explorer.schema.cells import as_text, read_numbers
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.levels import Levelled
@@ -15,6 +15,16 @@ from rashomon_explorer.schema.levels import Levelled
 _BARS = "▁▂▃▄▅▆▇█"
 _BINS = 12
 _MOST_SHOWN = 8
+
+
+def release_rows(table: TableEditor) -> list[dict[str, Any]]:
+    """Write a line for each column as a release may show it: of a marked one its name alone."""
+    return [
+        {**_line(one), "shape": "", "problem": "", "withheld": False}
+        if not one.learnt
+        else {**_line(Anything(one.name)), "shape": "", "problem": "", "withheld": True}
+        for one in table.schema.columns
+    ]
 
 
 def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, Any]]:
@@ -30,6 +40,7 @@ def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, An
             **_line(one),
             "shape": table.once(one, partial(shape, table.frame[one.name], one)),
             "problem": problems.get(one.name, ""),
+            "withheld": False,
         }
         for one in table.schema.columns
     ]
@@ -41,7 +52,7 @@ def _line(column: Column) -> dict[str, Any]:
         "kind": column.kind,
         "role": column.role,
         "missing": column.missing,
-        "learnt": list(column.unconfirmed),
+        "learnt": list(column.learnt),
         "unit": "",
         "levels": "",
     }

@@ -52,7 +52,7 @@ function render({ model, el }) {
     const learnt = row.learnt.some((one) => marks.includes(one));
     if (learnt) {
       td.className = "rx-learnt";
-      td.title = "Learnt from the rows: no guarantee until somebody confirms it";
+      td.title = "Read off the rows: it may not leave, and a model of it has no guarantee, until somebody confirms it";
     }
     td.append(...nodes);
   }
@@ -102,6 +102,12 @@ function render({ model, el }) {
       head.append(problem);
     }
     line.append(head);
+    if (row.withheld) {
+      const words = line.insertCell();
+      words.colSpan = HEADINGS.length - 1;
+      words.textContent = "Read off the rows and not confirmed: shown to the curator alone";
+      return line;
+    }
     cell(line, row, ["kind"], select(row, "kind", "Kind", KINDS.map((kind) => [kind, kind])));
     cell(line, row, ["role"], select(row, "role", "Role", ROLES));
     cell(line, row, ["bounds", "levels"], ...bounds(row));
@@ -152,7 +158,7 @@ function render({ model, el }) {
       if (known) known.line.replaceWith(line);
       else table.tBodies[0].append(line);
       lines.set(row.name, { written, line });
-      if (field) (line.querySelector(`[data-field="${field}"]`) ?? line.querySelector("select")).focus();
+      if (field) (line.querySelector(`[data-field="${field}"]`) ?? line.querySelector("select"))?.focus();
     }
     el.hidden = !rows.length;
   }

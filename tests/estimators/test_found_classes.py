@@ -1,0 +1,94 @@
+"""Classes that were found in the rows: every guarantee states it, and no ledger is charged."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import (
+    DPBilevelSearch,
+    DPClassifier,
+    Ledger,
+    PrivateSearch,
+    RashomonClassifier,
+    RashomonTreeClassifier,
+)
+from rashomon_explorer.exceptions import FitError
+from rashomon_explorer.schema import Categorical, Numeric, TableSchema
+
+ASSUMED = "the labels that occur in y are public"
+N = 400
+FRAME = pd.DataFrame({"age": np.random.default_rng(0).uniform(18, 90, N)})
+LABELS = np.where(FRAME["age"] > 50, "ill", "ok")
+AGE = Numeric("age", (18, 90))
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning", "ignore::UserWarning"
+)
+
+
+def _schema(learnt=(), classes=("ill", "ok")):
+    return TableSchema([AGE, Categorical("state", classes, role="target", learnt=learnt)])
+
+
+def _search(schema, ledger=None, **classes):
+    within = DPClassifier(schema=schema, **classes)
+    return PrivateSearch(within, {"radius": [2.0, 4.0]}, epsilon=4.0, ledger=ledger)
+
+
+MAKES = {
+    "set": lambda **k: RashomonClassifier(n_draws=1, sampler="langevin", epsilon=2.0, **k),
+    "one": lambda **k: DPClassifier(epsilon=2.0, **k),
+    "trees": lambda **k: RashomonTreeClassifier(n_draws=1, max_leaves=2, **k),
+    "penalty": lambda **k: DPBilevelSearch(
+        "logistic", bounds=(0.1, 10.0), epsilon=4.0, refit=None, **k
+    ),
+    "search": _search,
+}
+each = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+
+
+@each
+def test_the_assumption_is_stated_exactly_where_labels_were_found(make):
+    found = {
+        "in y": {"schema": TableSchema([AGE])},
+        "in a schema that was read off the rows": {"schema": _schema(["levels"])},
+    }
+    declared = {
+        "by the schema": {"schema": _schema()},
+        "by a confirmed schema": {"schema": _schema(["levels"]).confirm("state")},
+        "by hand": {"schema": TableSchema([AGE]), "classes": ["ill", "ok"]},
+        "by hand, beside found ones": {"schema": _schema(["levels"]), "classes": ["ill", "ok"]},
+    }
+    for stated, ways in ((True, found), (False, declared)):
+        for way, settings in ways.items():
+            guarantee = make(**settings).fit(FRAME, LABELS).guarantee_
+            assert guarantee.holds and (ASSUMED in guarantee.assumptions) is stated, way
+
+
+@each
+def test_a_ledger_asks_for_declared_or_confirmed_labels_before_anything_is_charged(make, tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=50.0, delta=1e-6)
+    with pytest.raises(ValueError, match=r"schema\.confirm\('state'\)"):
+        make(schema=_schema(["levels"]), ledger=ledger).fit(FRAME, LABELS)
+    with pytest.raises(ValueError, match="classes must be declared"):
+        make(schema=TableSchema([AGE]), ledger=ledger).fit(FRAME, LABELS)
+    assert ledger.spent() == 0.0
+    make(schema=_schema(["levels"]).confirm("state"), ledger=ledger).fit(FRAME, LABELS)
+    assert ledger.spent() > 0.0
+
+
+def test_labels_declared_by_hand_win_over_found_ones_and_a_rare_label_is_charged_for(tmp_path):
+    """Of neighbouring tables, neither may be refused before the charge."""
+    rare = LABELS.copy()
+    rare[7] = "rare"
+    spent = []
+    for labels, found in ((LABELS, ("ill", "ok")), (rare, ("ill", "ok", "rare"))):
+        ledger = Ledger.create(tmp_path / f"{len(found)}.ledger", epsilon=50.0, delta=1e-6)
+        settings = {"schema": _schema(["levels"], found), "classes": ["ill", "ok"]}
+        model = MAKES["set"](**settings, ledger=ledger)
+        if len(found) == 2:
+            model.fit(FRAME, labels)
+        else:
+            with pytest.raises(FitError):
+                model.fit(FRAME, labels)
+        spent.append(ledger.spent())
+    assert spent[0] == spent[1] > 0
