@@ -12,7 +12,6 @@ import numpy as np
 from rashomon_explorer.blocks.dask_lengths import count_partitions, known_lengths, n_partitions
 from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.containers import is_made_by
-from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.mapped import let_go
-from rashomon_explorer.containers import as_pandas, column_labels, select_columns
 from rashomon_explorer.blocks.mapped import MappedRows, let_go, mapping_of
+from rashomon_explorer.containers import column_labels, select_columns
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]

@@ -10,15 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import backend_for
 from rashomon_explorer.arrays import backend_for, on_host
 from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.opened import is_in_blocks
+from rashomon_explorer.containers import check_readable, column_labels, shape_of
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.schema.checks import check_unique
-from rashomon_explorer.containers import check_readable, column_labels, shape_of, values_of
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.schema.checks import check_unique
 from rashomon_explorer.sklearn_compat import text_names
 
 _DECLARE = (
