@@ -38,7 +38,7 @@ class FreshGenerator(np.random.Generator):
         self.bit_generator.state = fresh().state
         self._process = os.getpid()
 
-    def spawn(self, n_children: int) -> list[np.random.Generator]:  # type: ignore[override]
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Return generators under fresh keys: numpy would derive them from what forks share."""
         return [generator() for _ in range(n_children)]
 

@@ -15,6 +15,11 @@ _WASTE = 4  # bytes read for each that is wanted, where that saves calls
 _AT_ONCE = 2**24  # bytes that may be read for however few
 
 
+def _map_of(values: Any) -> Any:
+    """The mapping of a mapped array; None of other data."""
+    return getattr(values, "_mmap", None)
+
+
 def mapping_of(values: Any) -> "np.memmap[Any, Any] | None":
     """Return the mapped array that values are, or are a view of; None if they are in memory.
 
@@ -24,7 +29,7 @@ def mapping_of(values: Any) -> "np.memmap[Any, Any] | None":
     True
     """
     while isinstance(values, np.ndarray):
-        if isinstance(values, np.memmap) and values._mmap is not None:
+        if isinstance(values, np.memmap) and _map_of(values) is not None:
             return values
         values = values.base
     return None
@@ -75,7 +80,7 @@ class MappedRows:
         """Rows low to high."""
         part = self._values[low:high]
         if self._fd is None:
-            if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
+            if _map_of(self._mapped).size() < _extent(part)[1] + self._shift:
                 raise self._gone()
             return part
         return self._read(part)
@@ -119,14 +124,14 @@ def _opened(mapped: "np.memmap[Any, Any]") -> int | None:
         fd = os.open(mapped.filename, os.O_RDONLY)
     except OSError:
         return None
-    if os.fstat(fd).st_size != mapped._mmap.size():  # another file took its name
+    if os.fstat(fd).st_size != _map_of(mapped).size():  # another file took its name
         os.close(fd)
         return None
     return fd
 
 
 def _address(mapped: "np.memmap[Any, Any]") -> int:
-    return int(np.frombuffer(mapped._mmap, dtype=np.uint8).ctypes.data)
+    return int(np.frombuffer(_map_of(mapped), dtype=np.uint8).ctypes.data)
 
 
 def _extent(part: NDArray[Any]) -> tuple[int, int]:
@@ -147,7 +152,7 @@ def let_go(values: Any, low: int, high: int) -> None:
     --------
     >>> let_go(np.eye(3), 0, 3)
     """
-    mapped = getattr(values, "_mmap", None)
+    mapped = _map_of(values)
     if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
         return
     if not hasattr(mmap, "MADV_DONTNEED"):  # where the system knows no such thing

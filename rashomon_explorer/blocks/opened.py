@@ -10,7 +10,7 @@ import numpy as np
 from rashomon_explorer.blocks.dask_rows import DaskRows, is_dask
 from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.row_blocks import RowBlocks
-from rashomon_explorer.blocks.source import ArrayRows, RowSource
+from rashomon_explorer.blocks.source import ArrayRows, RowSource, check_column
 from rashomon_explorer.blocks.workers import workers_of
 from rashomon_explorer.containers import (
     as_pandas,

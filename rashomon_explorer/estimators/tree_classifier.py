@@ -323,6 +323,7 @@ default=None
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
+        assert not isinstance(table, TreeBlocks)
         labels = table.values[1]
         check_labels(labels)
         return found_classes(labels)

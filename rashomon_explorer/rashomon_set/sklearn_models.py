@@ -75,12 +75,12 @@ class ShortensRows(EncodedCoefficients):
     def _scores_rows_unchanged(self) -> bool:
         return math.isinf(self.row_norm_) and self.scale_ is None
 
-    @EncodedCoefficients.coef_.setter
+    @EncodedCoefficients.coef_.setter  # type: ignore[attr-defined]
     def coef_(self, values: FloatArray) -> None:
         """Take what scikit-learn's fit found."""
         self.encoded_coef_ = values
 
-    @EncodedCoefficients.intercept_.setter
+    @EncodedCoefficients.intercept_.setter  # type: ignore[attr-defined]
     def intercept_(self, values: Any) -> None:
         """Take what scikit-learn's fit found."""
         self.encoded_intercept_ = values
