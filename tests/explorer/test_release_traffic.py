@@ -210,7 +210,10 @@ def _fit_confirmed(home: Any, rare: dict[str, Any]) -> Any:
     """A page whose features and target are declared; columns that no model sees are not."""
     hidden = {column: rare[column] for column in (*ROLES, "code") if column in rare}
     table = TableEditor.proposed("loans", _neighbour(hidden))
-    edits = [*((column, "role", role) for column, role in ROLES.items()), ("code", "role", "ignore")]
+    edits = [
+        *((column, "role", role) for column, role in ROLES.items()),
+        ("code", "role", "ignore"),
+    ]
     edits += [("age", "low", "18"), ("age", "high", "110")]
     edits += [("age", "typical_low", "20"), ("age", "typical_high", "80")]
     for edit in edits:
