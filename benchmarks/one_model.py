@@ -90,7 +90,7 @@ def _of_method(
         promised = model.excess_bound_
         signs, radius = 2.0 * labels[fit] - 1, model.plan_.radius
         posed = Problem(rows[fit], signs, radius=radius, row_norm=ROW_NORM)
-        theta = np.append(model.coef_[0], model.intercept_[0])
+        theta = np.append(model.encoded_coef_[0], model.encoded_intercept_[0])
         excess.append(float(posed.value(theta[:, None])[0]) - posed.minimum.value)
     mean = round(float(np.mean(excess)), 4) if excess else None
     return {**_summary(method, delta, scores), "excess": mean, "promised": promised}

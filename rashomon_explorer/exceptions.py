@@ -104,9 +104,17 @@ class WeakGuaranteeWarning(UserWarning):
     """The public numbers promise so little that the draws may be useless, whatever the rows."""
 
 
+class LargeDeltaWarning(WeakGuaranteeWarning):
+    """delta is 1/n or more: the guarantee would allow publishing somebody's record."""
+
+
 class HopelessDrawWarning(UserWarning):
     """On simulated rows of this shape exact draws do not come: the price may buy nothing."""
 
 
 class SlowDrawWarning(UserWarning):
     """On simulated rows of this shape the draws took more than a minute; says how long."""
+
+
+class RadiusBindsWarning(UserWarning):
+    """The Rashomon set reaches the sphere of the ball: models beyond it are left out (curator)."""

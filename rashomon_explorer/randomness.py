@@ -1,7 +1,9 @@
 """Where every generator of the package comes from: a stream cipher keyed by the system."""
 
+import os
 import secrets
 from functools import cache
+from weakref import WeakSet
 
 import numpy as np
 
@@ -13,7 +15,44 @@ PREDICTABLE = (
 
 
 class FreshGenerator(np.random.Generator):
-    """A generator whose key nobody was told; a copy of one is an ordinary generator again."""
+    """A generator under a key of this process alone; a copy of one is an ordinary generator again.
+
+    A forked process inherits the generators of its parent, and would make the same noise. It gives
+    each a new key before anything else runs. If the fork was made without Python's knowledge, so
+    that this is left out, the generator counts as seeded there.
+    """
+
+    def __init__(self, bits: np.random.BitGenerator) -> None:
+        super().__init__(bits)
+        self._process = os.getpid()
+        _FRESH.add(self)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its key is of this process."""
+        return self._process == os.getpid()
+
+    def rekey(self) -> None:
+        """Go on under a fresh key."""
+        fresh = np.random.PCG64 if isinstance(self.bit_generator, np.random.PCG64) else _chacha
+        self.bit_generator.state = fresh().state
+        self._process = os.getpid()
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:  # type: ignore[override]
+        """Return generators under fresh keys: numpy would derive them from what forks share."""
+        return [generator() for _ in range(n_children)]
+
+
+_FRESH: WeakSet[FreshGenerator] = WeakSet()
+
+
+def _rekey_all() -> None:
+    for rng in tuple(_FRESH):
+        rng.rekey()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rekey_all)
 
 
 def generator(seed: int | list[int] | None = None) -> np.random.Generator:
@@ -21,7 +60,8 @@ def generator(seed: int | list[int] | None = None) -> np.random.Generator:
 
     Without a seed it is ChaCha20 under a fresh key of 256 bits from the operating system: nobody
     is known to tell its output from chance, so that released noise does not betray other noise.
-    PCG64 takes its place if randomgen is not installed (:func:`noise_assumptions`).
+    PCG64 takes its place if randomgen is not installed (:func:`noise_assumptions`). A process that
+    was forked gives it another key, so that two processes never share noise.
 
     Parameters
     ----------
@@ -41,8 +81,10 @@ def generator(seed: int | list[int] | None = None) -> np.random.Generator:
 
 
 def _fresh_bits() -> np.random.BitGenerator:
-    if not is_cryptographic():
-        return np.random.PCG64()
+    return _chacha() if is_cryptographic() else np.random.PCG64()
+
+
+def _chacha() -> np.random.BitGenerator:
     from randomgen import ChaCha
 
     bits: np.random.BitGenerator = ChaCha(key=secrets.randbits(256), rounds=20)
@@ -63,15 +105,15 @@ def noise_assumptions() -> tuple[str, ...]:
 def is_seeded(rng: np.random.Generator) -> bool:
     """Whether somebody may know how to make the same noise again.
 
-    Only what :func:`generator` made from the operating system's entropy is known not to be: numpy
-    cannot tell whether a generator was given a seed.
+    Only what :func:`generator` made from the operating system's entropy, for this process, is known
+    not to be: numpy cannot tell whether a generator was given a seed.
 
     Examples
     --------
     >>> is_seeded(generator()), is_seeded(generator(7)), is_seeded(np.random.default_rng(0))
     (False, True, True)
     """
-    return not isinstance(rng, FreshGenerator)
+    return not (isinstance(rng, FreshGenerator) and rng.is_own)
 
 
 @cache

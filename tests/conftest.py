@@ -175,6 +175,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     quiet = pytest.mark.filterwarnings(
         "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
         "ignore::rashomon_explorer.exceptions.HopelessDrawWarning",
+        "ignore::rashomon_explorer.exceptions.RadiusBindsWarning",  # whose classes are separated
     )
     for item in items:
         if _laws_alone(config) and is_hypothesis_test(getattr(item, "obj", None)):

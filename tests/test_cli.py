@@ -134,6 +134,38 @@ def test_another_name_is_refused_in_words_and_without_a_traceback(
     assert "Traceback" not in dashboard.log()
 
 
+ODD = [
+    *("/voila/templates/x", "/voila/templates/x/y", "/voila/templates/", "/voila/templates/%00"),
+    *("/voila/templates/explorer/static/../../x", "/voila/templates/%2e%2e/static/x"),
+    *(
+        "/voila/labextensions/x",
+        "/voila/labextensions/%00",
+        "/voila/api/themes/x",
+        "/voila/static/x",
+    ),
+    *("/plotly.mjs/x", "/voila/files/x", "/login?next=%ff", "/static/%ff"),
+    "/voila/query/a-b-c-d-e",
+]
+
+
+@pytest.mark.parametrize("with_token", [False, True])
+@pytest.mark.parametrize("path", ODD)
+def test_an_odd_address_is_refused_and_leaves_nothing_in_the_log(
+    dashboard: Any, path: str, with_token: bool
+) -> None:
+    if with_token:
+        path += f"{'&' if '?' in path else '?'}token={dashboard.token}&token=%ff"
+    assert _get(dashboard, path=path)[0] < 500
+    assert dashboard.log().count("\n") == 1
+
+
+def test_no_socket_opens_without_the_token(dashboard: Any) -> None:
+    asked = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    for path in ("/voila/query/a-b-c-d-e", "/api/kernels/a-b-c-d-e/channels"):
+        status, _, _ = _get(dashboard, {**asked, "Sec-WebSocket-Key": "x"}, path)
+        assert status in (302, 403)
+
+
 def test_who_leaves_is_asked_for_the_token_again(dashboard: Any) -> None:
     status, headers, page = _get(dashboard, path="/logout")
     assert status == 200 and "asks for it again" in page

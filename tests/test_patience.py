@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.patience import Patience, until
@@ -54,6 +55,51 @@ def test_what_hangs_is_given_up(
     _start(running, code)
     with pytest.raises(pytest.fail.Exception, match=f"waited for it, but {reason}"):
         until(lambda: False, "it", lambda: "the story", patience)
+
+
+def _spinning(running: list[subprocess.Popen[bytes]]) -> str:
+    """Start a process that works without end, and return what it is called."""
+    running.append(subprocess.Popen(["sh", "-c", "while :; do :; done"]))
+    return psutil.Process(running[-1].pid).name()
+
+
+def test_work_of_what_is_looked_at_is_no_progress(running: list[subprocess.Popen[bytes]]) -> None:
+    """A browser works whenever it is looked at, and kept every wait for it alive."""
+    name = _spinning(running)
+    patience = Patience(work=60, idle=2, ignored=name)
+    with pytest.raises(pytest.fail.Exception, match=f"nothing happened for 2 s.*worked: {name} "):
+        until(lambda: False, "it", patience=patience)
+
+
+def test_it_is_progress_where_nobody_said_otherwise(
+    running: list[subprocess.Popen[bytes]],
+) -> None:
+    """Negative control: the same process counts, up to the work that is allowed."""
+    _spinning(running)
+    patience = Patience(work=1.5, idle=1, ignored="chrom")
+    with pytest.raises(pytest.fail.Exception, match=r"1\.5 s of work brought no answer"):
+        until(lambda: False, "it", patience=patience)
+
+
+def test_a_page_that_changes_gets_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else works: six changes, one that cannot be read, and then no more."""
+    seconds = iter(range(100))
+    monkeypatch.setattr("tests.patience.time.monotonic", lambda: float(next(seconds)))
+    states = iter([0, 1, 1, 2, None, 3, 4, 4, 4, 4])
+    patience = Patience(idle=2, state=lambda: next(states))
+    patience.start()
+    assert [patience.spent() for _ in range(9)] == [None] * 9
+    assert patience.spent() == "nothing happened for 2 s"
+
+
+def test_a_look_that_takes_long_counts_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too busy to answer is not idle: ten looks of an hour are twenty seconds."""
+    hours = iter(range(0, 10**6, 3600))
+    monkeypatch.setattr("tests.patience.time.monotonic", lambda: float(next(hours)))
+    patience = Patience(idle=20)
+    patience.start()
+    assert [patience.spent() for _ in range(10)] == [None] * 10
+    assert patience.spent() == "nothing happened for 20 s"
 
 
 def _wall_clocks(source: str) -> list[str]:

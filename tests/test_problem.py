@@ -111,6 +111,24 @@ def test_rows_are_shortened_to_the_norm_and_keep_their_direction():
     assert share == 2 / 3
 
 
+@pytest.mark.parametrize("n", [4_095, 4_096, 4_097, 12_289])
+def test_no_row_is_longer_than_the_norm_however_many_there_are(n):
+    """Rows are clipped some thousand at a time; the last of them are clipped, too."""
+    rows = np.full((n, 3), 2.0)
+    clipped, share = clip_rows(rows, 1.0)
+    assert np.linalg.norm(clipped, axis=1).max() <= 1 + 4e-16
+    assert share == 1.0
+    assert (rows == 2.0).all()
+
+
+@pytest.mark.parametrize("row_norm", [1e-3, 1.0, 7.0])
+@pytest.mark.parametrize("above", [1e-3, 1e-6, 1e-8, 1e-11, 1e-14])
+def test_rows_that_are_longer_by_next_to_nothing_are_clipped(above, row_norm):
+    rows = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0]]) * row_norm * (1 + above)
+    clipped, _ = clip_rows(rows, row_norm)
+    assert np.linalg.norm(clipped, axis=1).max() <= row_norm * (1 + 4e-16)
+
+
 def test_constants_are_public_functions_of_the_settings():
     X, y = simulated(n=100)
     other = Problem(-X, -y, radius=3.0, row_norm=0.5, ridge=0.1)

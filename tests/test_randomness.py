@@ -1,6 +1,10 @@
 """Noise comes from a stream cipher keyed by the system, and a guarantee says where it does not."""
 
+import gc
+import os
+import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +13,7 @@ from randomgen import ChaCha
 from scipy import stats
 
 from rashomon_explorer import RashomonClassifier, randomness
-from rashomon_explorer.randomness import PREDICTABLE, generator, noise_assumptions
+from rashomon_explorer.randomness import PREDICTABLE, generator, is_seeded, noise_assumptions
 
 PACKAGE = Path(randomness.__file__).parent
 
@@ -65,3 +69,82 @@ def test_no_other_place_makes_unseeded_generators() -> None:
     made = re.compile(r"^(?!.*>>>).*(default_rng|RandomState|SeedSequence|PCG64)\(\)", re.MULTILINE)
     found = [p.name for p in PACKAGE.rglob("*.py") if made.search(p.read_text(encoding="utf-8"))]
     assert found == ["randomness.py"]
+
+
+def in_a_fork(work: Callable[[], object]) -> object:
+    """What some work returns in a forked process."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(sending, pickle.dumps(work()))
+        os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        found = pickle.loads(pipe.read())
+    os.waitpid(child, 0)
+    return found
+
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+
+@forks
+@pytest.mark.parametrize("cryptographic", [True, False])
+@pytest.mark.parametrize("drawn", [0, 1, 7])
+def test_a_fork_makes_other_noise_under_a_key_of_its_own(
+    cryptographic: bool, drawn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(randomness, "is_cryptographic", lambda: cryptographic)
+    rng = generator()
+    rng.standard_normal(drawn)
+    rng.integers(5, dtype=np.uint32)  # half of a number is left over
+    first, second = (in_a_fork(lambda: rng.random(4).tolist()) for _ in range(2))
+    mine = rng.random(4).tolist()
+    assert len({*first, *second, *mine}) == 12
+    assert in_a_fork(lambda: is_seeded(rng)) is False and not is_seeded(rng)
+
+
+@forks
+def test_a_seeded_generator_goes_on_as_it_would_have() -> None:
+    rng, twin = generator(3), generator(3)
+    assert in_a_fork(lambda: rng.random(4).tolist()) == twin.random(4).tolist()
+    assert is_seeded(rng)
+
+
+@forks
+def test_an_ordinary_generator_is_the_same_in_both_processes() -> None:
+    """What would happen without a new key."""
+    rng = np.random.Generator(ChaCha(key=1))
+    assert in_a_fork(lambda: rng.random(4).tolist()) == rng.random(4).tolist()
+
+
+@forks
+def test_the_numbers_after_a_fork_are_the_parents_own() -> None:
+    rng = generator()
+    twin = np.random.Generator(ChaCha(key=0))
+    twin.bit_generator.state = rng.bit_generator.state
+    in_a_fork(lambda: rng.random(4).tolist())
+    assert rng.random(4).tolist() == twin.random(4).tolist()
+
+
+@forks
+def test_children_of_a_generator_differ_between_forks() -> None:
+    rng = generator()
+    theirs = in_a_fork(lambda: [one.random() for one in rng.spawn(2)])
+    assert len({*theirs, *(one.random() for one in rng.spawn(2))}) == 4  # type: ignore[misc]
+    assert not any(map(is_seeded, rng.spawn(2)))
+
+
+def test_a_fork_that_python_did_not_notice_counts_as_seeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = generator()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert is_seeded(rng) and not is_seeded(generator())
+
+
+def test_a_generator_that_nobody_holds_is_forgotten() -> None:
+    before = len(randomness._FRESH)
+    generator()
+    gc.collect()
+    assert len(randomness._FRESH) <= before

@@ -1,15 +1,18 @@
 """Rows of a Dask array or DataFrame, computed a partition at a time."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.blocks.dask_lengths import count_partitions, known_lengths, n_partitions
 from rashomon_explorer.blocks.source import Piece, check_column
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.containers import is_made_by
+from rashomon_explorer.exceptions import DataError, RowsChangedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,22 +24,28 @@ class DaskRows:
     X : dask.array.Array of shape (n, d) or dask.dataframe.DataFrame
     y : dask.array.Array or dask.dataframe.Series of shape (n,), or None
         In the same partitions.
-    lengths : tuple of int
-        Rows of each partition.
+    known : tuple of int or None
+        Rows of each partition; None if only a computation can tell.
     """
 
     X: Any
     y: Any
-    lengths: tuple[int, ...]
+    known: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, X: Any, y: Any) -> "DaskRows":
-        """Look at chunks, or count the rows of a DataFrame's partitions, and at no value.
+    def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
+        """Look at chunks, and at the footers of Parquet files; compute no partition.
+
+        Parameters
+        ----------
+        X, y : Dask collections
+        lengths : sequence of int or bool, optional
+            Rows of each partition, where they are declared; True computes and counts them now.
 
         Raises
         ------
         DataError
-            If X and y are not cut alike.
+            If X and y are not cut alike, or lengths do not fit the partitions.
         TypeError
             If one is no Dask collection, or is held by a cluster: such rows are not computed anew
             where a worker is lost.
@@ -44,27 +53,41 @@ class DaskRows:
         for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
-            if _held(data):
+            if _persisted(data):
                 raise TypeError(
                     f"{name} was persisted on a cluster, whose workers take its rows with them "
                     "when they are lost: give the collection as it was before persist(), or write "
                     "it to Parquet"
                 )
-        lengths = _lengths(X)
-        targets = lengths if y is None else _lengths(y)
-        if lengths != targets:
-            raise DataError(
-                f"X and y must be in the same partitions, got {_told(lengths)} and "
-                f"{_told(targets)}: rechunk or repartition one like the other"
-            )
+        declared = None if lengths is None or isinstance(lengths, bool) else _checked(lengths)
+        known = declared or known_lengths(X)
+        _check_alike(X, y, known)
         if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
-        return cls(X, y, lengths)
+        rows = cls(X, y, known)
+        return cls(X, y, rows.lengths) if lengths is True else rows
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known without a computation."""
+        return self.known is not None or "lengths" in vars(self)
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Rows of each partition; computes the partitions if their lengths are not known."""
+        if self.known is not None:
+            return self.known
+        both = [self.X] if self.y is None else [self.X, self.y]
+        lengths, *others = count_partitions(both)
+        if others and others[0] != lengths:
+            raise _cut_otherwise(lengths, others[0])
+        return lengths
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
-        return sum(self.lengths), int(self.X.shape[1])
+        width = self.X.shape[1] if self.names is None else len(self.names)
+        return sum(self.lengths), int(width)
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -87,6 +110,8 @@ class DaskRows:
         import dask
 
         ends = list(accumulate(self.lengths))
+        for data in (self.X, self.y) if self.y is not None else (self.X,):
+            _check_count(len(ends), data)  # the count may itself need a computation
         for place in range(bisect_right(ends, low), len(ends)):
             at = ends[place] - self.lengths[place]
             if at >= high:
@@ -99,8 +124,10 @@ class DaskRows:
             X, *rest = dask.compute(*asked, scheduler="synchronous")
             y = rest[0] if rest else np.zeros(len(X))
             if len(X) != self.lengths[place] or len(y) != len(X):
-                raise DataError(
-                    f"partition {place} has {len(X)} rows, and had {self.lengths[place]} before"
+                raise RowsChangedError(
+                    f"partition {place} has {len(X)} rows and {len(y)} targets, expected "
+                    f"{self.lengths[place]} of each: a partition must give the same rows in every "
+                    "pass, and declared lengths must be true"
                 )
             yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
 
@@ -126,26 +153,62 @@ def is_dask(data: Any) -> bool:
     >>> is_dask([1.0])
     False
     """
-    return hasattr(type(data), "__dask_graph__")  # of the class: a column may have any name
+    # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
+    return hasattr(type(data), "__dask_graph__") and is_made_by(data, ("dask", "dask_expr"))
 
 
-def _held(data: Any) -> bool:
-    """Whether a cluster's workers hold what the collection is."""
-    graph = dict(data.__dask_graph__())
-    return any(type(value).__name__ == "Future" for value in graph.values())
+def _persisted(data: Any) -> bool:
+    """Whether a cluster's workers hold what the collection is; computes nothing."""
+    if not hasattr(type(data), "expr"):
+        graphs = [data.__dask_graph__()]
+    else:  # not its graph: making that may compute, such as the divisions of set_index
+        operands = [operand for node in data.expr.walk() for operand in node.operands]
+        plain = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
+        graphs = [getattr(operand, "dask", operand) for operand in plain]
+    return any(_is_future(value) for graph in graphs for value in _values(graph))
 
 
-def _lengths(data: Any) -> tuple[int, ...]:
-    if hasattr(data, "chunks"):
-        found = data.chunks[0]
-        if any(length != length for length in found):  # NaN: not known
-            raise DataError("chunk sizes are not known: call compute_chunk_sizes() first")
-        return tuple(map(int, found))
-    return tuple(map(int, data.map_partitions(len, meta=(None, int)).compute()))
+def _values(graph: Any) -> Iterable[Any]:
+    return dict(graph).values() if isinstance(graph, Mapping) else (graph,)
 
 
-def _told(lengths: tuple[int, ...]) -> str:
-    return f"{len(lengths)} of {sum(lengths)} rows"
+def _is_future(value: Any) -> bool:
+    return type(value).__name__ == "Future"
+
+
+def _checked(lengths: Sequence[int]) -> tuple[int, ...]:
+    checked = tuple(map(int, lengths))
+    if any(length < 0 for length in checked) or not sum(checked):
+        raise DataError(f"lengths must be ≥ 0, one of them at least 1, got {checked}")
+    return checked
+
+
+def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
+    """Refuse collections that are cut differently, as far as it is known without a computation."""
+    targets = None if y is None else known_lengths(y)
+    if known is not None and targets is not None and known != targets:
+        raise _cut_otherwise(known, targets)
+    counts = [len(known)] if known is not None else []
+    counts += [c for c in (n_partitions(data) for data in (X, y) if data is not None) if c]
+    if len(set(counts)) > 1:
+        raise DataError(
+            f"X, y and lengths must have the same number of partitions, got {counts}: repartition "
+            "one like the other, and give one length for each partition"
+        )
+
+
+def _check_count(count: int, data: Any) -> None:
+    found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
+    if found != count:
+        raise DataError(f"there are {found} partitions, expected {count}: one for each length")
+
+
+def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataError:
+    said = [f"{len(each)} of {sum(each)} rows" for each in (lengths, targets)]
+    return DataError(
+        f"X and y must be in the same partitions, got {said[0]} and {said[1]}: rechunk or "
+        "repartition one like the other"
+    )
 
 
 def _partition(data: Any, place: int) -> Any:

@@ -41,6 +41,11 @@ class MadeRows:
         return self.titles
 
     @property
+    def is_counted(self) -> bool:
+        """As the table's own source."""
+        return self.table.is_counted
+
+    @property
     def reread(self) -> bool:
         """As the table's own source."""
         return self.table.source.reread

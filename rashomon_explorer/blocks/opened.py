@@ -12,6 +12,10 @@ from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.row_blocks import RowBlocks
 from rashomon_explorer.blocks.source import ArrayRows, RowSource
 from rashomon_explorer.blocks.workers import workers_of
+from rashomon_explorer.containers import (
+    as_pandas,
+    check_readable,
+)
 
 
 def row_blocks(
@@ -23,6 +27,7 @@ def row_blocks(
     labelled: bool = True,
     n_jobs: int | None = None,
     executor: Any = None,
+    lengths: Sequence[int] | bool | None = None,
 ) -> RowBlocks:
     """Rows that an estimator fits block by block, without holding them.
 
@@ -43,12 +48,16 @@ def row_blocks(
         on threads of this process.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Where to work on blocks instead. Sums have the same digits everywhere.
+    lengths : sequence of int or True, optional
+        Rows of each partition of a Dask DataFrame. True computes the partitions now to count
+        their rows. By default Parquet footers say it, or the partitions are counted at first use;
+        a fit with a ledger refuses uncounted partitions, for it reads nothing before the charge.
 
     Returns
     -------
     RowBlocks
         To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
-        the footers are, of a Dask DataFrame the lengths of its partitions.
+        the footers are.
 
     Raises
     ------
@@ -71,26 +80,36 @@ def row_blocks(
         )
     if not labelled and given:
         raise TypeError("labelled=False is for rows without targets, and some were given")
-    return RowBlocks(_source(X, y, target, columns), workers=workers_of(n_jobs, executor))
+    if lengths is not None and not is_dask(X):
+        raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
+    source = _source(X, y, target, columns, lengths)
+    return RowBlocks(source, workers=workers_of(n_jobs, executor))
 
 
-def _source(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> RowSource:
+def _source(
+    X: Any,
+    y: Any,
+    target: str | None,
+    columns: Sequence[str] | None,
+    lengths: Sequence[int] | bool | None,
+) -> RowSource:
     if isinstance(X, str | os.PathLike):
         if y is not None:
             raise TypeError("a Parquet file holds its targets: say target= their column")
         return ParquetRows.of(Path(X), target, columns)
-    if target is not None:
-        names = list(X.columns)
-        wanted = [name for name in names if name != target] if columns is None else list(columns)
-        X, y = X[wanted], X[target]
-    elif columns is not None:
-        X = X[list(columns)]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+        raise TypeError("X is a list of paths: give one Parquet file, or the folder that has them")
+    if not is_dask(X):
+        check_readable("X", X)
+    if target is not None or columns is not None:
+        X, y = _chosen(X, y, target, columns)
     if is_dask(X):
-        return DaskRows.of(X, y)
+        return DaskRows.of(X, y, lengths)
     return ArrayRows(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), _flat(y))
 
 
 def _flat(y: Any) -> Any:
+    y = as_pandas(y)
     return y if y is None or hasattr(y, "shape") else np.asarray(y)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.blocks.parquet_folder import ParquetFolder, PartitionColumn, Value
 from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 
@@ -29,18 +30,22 @@ class RowGroup:
     number : int
         Of the group in its file, from 0.
     rows : int
+    values : tuple
+        Of the partition columns, from the names of the file's folders.
     """
 
     path: str
     number: int
     rows: int
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
 class ParquetRows:
     """Rows of one Parquet file, or of all in a folder in the order of their names.
 
-    Only footers are read beforehand: names, types and numbers of rows.
+    Only footers are read beforehand: names, types and numbers of rows. Names that begin with ``_``
+    or ``.`` are skipped, and ``key=value`` folders give a column, as other readers have it.
 
     Parameters
     ----------
@@ -51,12 +56,15 @@ class ParquetRows:
         None for rows without targets.
     tabular : bool
         Whether pieces are DataFrames, for a schema to read, or arrays of numbers.
+    partitions : tuple of PartitionColumn
+        Columns that folders name and files do not hold.
     """
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
     target: str | None
     tabular: bool
+    partitions: tuple[PartitionColumn, ...] = ()
 
     @classmethod
     def of(
@@ -78,21 +86,30 @@ class ParquetRows:
         Raises
         ------
         DataError
-            If there is no file, a column lacks, files differ in their columns, or there is no row.
+            If there is no file, a column lacks, files or folders differ in their columns, or there
+            is no row.
         """
-        files = _files(Path(path).absolute())
+        folder = ParquetFolder.of(Path(path).absolute())
+        files = folder.files
         read: list[RowGroup] = []
         first: dict[str, bool] | None = None
-        for file in files:
+        for file, values in zip(files, folder.values, strict=True):
             footer, kinds = _footer(file)
             first = kinds if first is None else first
             if kinds != first:
                 raise DataError(f"{file} has other columns, or types, than {files[0]}")
             read += [
-                RowGroup(str(file), number, footer.row_group(number).num_rows)
+                RowGroup(str(file), number, footer.row_group(number).num_rows, values)
                 for number in range(footer.num_row_groups)
             ]
         assert first is not None
+        for partition in folder.partitions:
+            if partition.name in first:
+                raise DataError(
+                    f"{files[0]} has a column {partition.name!r}, which its folder names too "
+                    f"({partition.name}=...): rename one of them, so that it is given once"
+                )
+        first |= {partition.name: partition.is_number for partition in folder.partitions}
         wanted = tuple(name for name in first if name != target) if columns is None else columns
         for name in wanted if target is None else (target, *wanted):
             if name not in first:
@@ -100,7 +117,8 @@ class ParquetRows:
         filled = tuple(group for group in read if group.rows)
         if not filled:
             raise DataError(f"{path} holds no row")
-        return cls(filled, tuple(wanted), target, not all(first[name] for name in wanted))
+        tabular = not all(first[name] for name in wanted)
+        return cls(filled, tuple(wanted), target, tabular, folder.partitions)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -111,6 +129,12 @@ class ParquetRows:
     def names(self) -> Sequence[str]:
         """Names of the features."""
         return self.columns
+
+    @property
+    def text_partitions(self) -> tuple[str, ...]:
+        """Features that folders name and that hold text."""
+        text = {partition.name for partition in self.partitions if not partition.is_number}
+        return tuple(name for name in self.columns if name in text)
 
     @property
     def reread(self) -> bool:
@@ -141,14 +165,17 @@ class ParquetRows:
         try:
             # Opened once for all of them: a footer is as long as its file has row groups.
             with _opened(path) as file:
+                named = {partition.name for partition in self.partitions}
+                stored = [name for name in self._read if name not in named]
                 for group in groups:
                     _check_unchanged(file.metadata, group)
-                    yield from file.iter_batches(
+                    for batch in file.iter_batches(
                         _ROWS_AT_ONCE,
                         row_groups=[group.number],
-                        columns=list(self._read),
+                        columns=stored or file.schema_arrow.names[:1],  # to know how many rows
                         use_threads=False,
-                    )
+                    ):
+                        yield self._with_partitions(batch, group)
         except (OSError, ValueError, KeyError) as error:
             if isinstance(error, RowsChangedError):
                 raise
@@ -156,6 +183,17 @@ class ParquetRows:
                 f"{path} could be read when the folder was opened, and cannot any more "
                 f"({error}): put it back as it was, or open the folder anew"
             ) from error
+
+    def _with_partitions(self, batch: Any, group: RowGroup) -> Any:
+        """Add the partition columns that are read to a batch of a group."""
+        import pyarrow as pa
+
+        for partition, value in zip(self.partitions, group.values, strict=True):
+            if partition.name in self._read:
+                kind = pa.int32() if partition.is_number else pa.string()
+                column = pa.repeat(pa.scalar(value, kind), len(batch))
+                batch = batch.append_column(partition.name, column)
+        return batch
 
     def place(self, row: int) -> str:
         """Say file, row group and row."""
@@ -167,7 +205,7 @@ class ParquetRows:
     def only(self, column: str) -> "ParquetRows":
         """Return the same rows with one column of the files, whether a feature or not."""
         _, kinds = _footer(Path(self.groups[0].path))
-        wanted = (check_column(column, list(kinds)),)
+        wanted = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
         return replace(self, columns=wanted, target=None, tabular=True)
 
     @property
@@ -185,13 +223,6 @@ class ParquetRows:
         for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
             rows[:, j] = _held(batch.column(name)).to_numpy(dtype=np.float64)
         return rows, targets
-
-
-def _files(path: Path) -> list[Path]:
-    found = [path] if path.is_file() else sorted(path.glob("**/*.parquet"))
-    if not found:
-        raise DataError(f"{path} is no Parquet file and no folder of files named *.parquet")
-    return found
 
 
 def _footer(file: Path) -> tuple[Any, dict[str, bool]]:

@@ -69,6 +69,11 @@ class RowBlocks:
         return self.source.shape[0]
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known; otherwise finding it computes Dask's partitions."""
+        return bool(getattr(self.source, "is_counted", True))
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks."""
         return -(-self.n // self.rows)

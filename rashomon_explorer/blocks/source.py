@@ -1,19 +1,23 @@
 """Where rows come from: anything that hands them out in order, from any row to any other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.mapped import let_go
+from rashomon_explorer.blocks.mapped import MappedRows, let_go, mapping_of
+from rashomon_explorer.containers import column_labels, select_columns
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]
 """Consecutive rows, an array or a DataFrame, and their targets."""
 
-_MAPPED_ROWS = 2**16  # of a mapped file that are looked at before they are let go
+_Reader = Callable[[int, int], Any]
+
+_MAPPED_ROWS = 2**14  # of a mapped file that are read at a time: a block
 
 
 class RowSource(Protocol):
@@ -58,11 +62,11 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows of an array in memory or in a file that is mapped, or of a DataFrame.
+    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d) or DataFrame
+    X : ndarray of shape (n, d), DataFrame or Arrow table
     y : ndarray or Series of shape (n,), optional
 
     Raises
@@ -98,13 +102,13 @@ class ArrayRows:
     @property
     def names(self) -> Sequence[str] | None:
         """Column names of a DataFrame."""
-        columns = getattr(self.X, "columns", None)
-        return None if columns is None else [str(name) for name in columns]
+        labels = column_labels(self.X)
+        return None if labels is None else [str(name) for name in labels]
 
     @property
     def reread(self) -> bool:
         """Whether the rows are mapped from a file."""
-        return isinstance(self.X, np.memmap) or isinstance(self.y, np.memmap)
+        return mapping_of(self.X) is not None or mapping_of(self.y) is not None
 
     @property
     def labelled(self) -> bool:
@@ -112,14 +116,23 @@ class ArrayRows:
         return self.y is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """One piece, of which nothing is copied yet; of a mapped file some, let go when read."""
+        """One piece, of which nothing is copied yet; of a mapped file some, read from the file."""
         step = _MAPPED_ROWS if self.reread else max(1, high - low)
+        rows, labels = self._readers
         for start in range(low, high, step):
             stop = min(start + step, high)
-            targets = _part(self.y, start, stop) if self.labelled else np.zeros(stop - start)
-            yield _part(self.X, start, stop), targets
+            yield rows(start, stop), labels(start, stop)
             for values in (self.X, self.y):
                 let_go(values, start, stop)
+
+    @cached_property
+    def _readers(self) -> tuple[_Reader, _Reader]:
+        """What reads rows low to high of X, and of y; files are opened once a process."""
+        return _reader(self.X), _reader(self.y)
+
+    def __reduce__(self) -> Any:
+        """Leave open files behind."""
+        return type(self), (self.X, self.y)
 
     def place(self, row: int) -> str:
         """Say the number of the row."""
@@ -129,7 +142,7 @@ class ArrayRows:
         """Return a DataFrame's column by itself."""
         if self.names is None:
             raise DataError(f"an array has no column {column!r}: give the column itself")
-        return ArrayRows(self.X[[check_column(column, self.names)]])
+        return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
 def check_column(column: str, names: Sequence[str]) -> str:
@@ -166,8 +179,14 @@ def numbers(values: Any) -> FloatArray:
         ) from error
 
 
-def _part(values: Any, low: int, high: int) -> Any:
-    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
+def _reader(values: Any) -> _Reader:
+    if values is None:
+        return lambda low, high: np.zeros(high - low)
+    if mapping_of(values) is not None:
+        return MappedRows(values).part
+    if hasattr(values, "iloc"):
+        return lambda low, high: values.iloc[low:high]
+    return lambda low, high: values[low:high]
 
 
 def named(rows: Any, names: Sequence[str] | None) -> Any:

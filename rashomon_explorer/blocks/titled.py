@@ -48,6 +48,11 @@ class Titled:
         return self.titles if self.column is None else (self.column,)
 
     @property
+    def is_counted(self) -> bool:
+        """As the source."""
+        return bool(getattr(self.source, "is_counted", True))
+
+    @property
     def reread(self) -> bool:
         """As the source."""
         return self.source.reread

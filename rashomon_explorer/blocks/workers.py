@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
+from rashomon_explorer.blocks.cluster_watch import ClusterWatch
 from rashomon_explorer.blocks.parquet import ParquetRows
 from rashomon_explorer.blocks.source import RowSource
 from rashomon_explorer.cores import cores
@@ -22,12 +23,20 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
 _PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
 _LOOK_SECONDS = 5.0  # between looks whether there is one
-_NOBODY = (
-    "the cluster has no worker, and none came: start one",
+_NOBODY = "the cluster has no worker, and none came: start one"
+_PAUSED = (
     "all workers of the cluster are paused, as they are when their memory is short and no more can "
     "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
-    "read block by block",
+    "read block by block"
 )
+_RESTARTED = (
+    "the workers of the cluster ended or started again before they finished a part of the work, as "
+    "they do when imports and a few blocks of rows need more memory than they may take: give each "
+    "more (memory_limit), or see their logs"
+)
+
+
+_NOTHING_THERE = "no noise was made there, and nothing was charged by them"
 
 
 class Workers(Protocol):
@@ -165,6 +174,8 @@ class OnDask:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._sent: tuple[RowSource, Any] | None = None
+        self._proven = False  # whether its workers have ever finished a task
+        self._address = str(getattr(client.scheduler, "address", "of this client"))
 
     @property
     def count(self) -> int:
@@ -179,11 +190,12 @@ class OnDask:
         Raises
         ------
         ClusterError
-            If workers were lost again and again, or the scheduler was.
+            If workers were lost again and again, or the scheduler was, or nobody finished a task.
         """
+        watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
         for trial in range(1, _TRIES + 1):
             try:
-                yield from self._gathered(task, source, what, spans)
+                yield from self._gathered(task, source, what, spans, watch)
                 return
             except FileNotFoundError as error:
                 raise ClusterError(
@@ -194,64 +206,80 @@ class OnDask:
                 if self._running and not isinstance(error, _gone()):
                     raise
                 self._sent = None  # the rows may have been on the worker that is gone
-                if trial == _TRIES or not self._anybody():
-                    raise ClusterError(_lost(error, trial)) from error
+                if trial == _TRIES or not self._anybody(watch):
+                    lost = _lost(error, trial) if self._running else self._lost_scheduler(error)
+                    raise ClusterError(lost) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be dying
 
-    def _anybody(self) -> bool:
+    def _anybody(self, watch: ClusterWatch) -> bool:
         """Wait for a worker, as long as there is a scheduler that may start one."""
-        if not self._running:
+        if not self._running or watch.left <= 0:
             return False
         try:
-            self.client.wait_for_workers(1, timeout=_PATIENCE_SECONDS)
+            watch.look(self._at_work())
+            self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
         except _gone():
             return False
         return self._running
+
+    def _lost_scheduler(self, error: BaseException) -> str:
+        return (
+            f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
+            f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
+            f"{error}). Start it again, and a new client; {_NOTHING_THERE}"
+        )
 
     @property
     def _running(self) -> bool:
         return bool(self.client.status == "running")
 
-    def _gathered(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> list[Any]:
-        held = self._source(source)
+    def _gathered(
+        self, task: Task, source: Any, what: Any, spans: Sequence[Any], watch: ClusterWatch
+    ) -> list[Any]:
+        held = self._source(source, watch)
         # Nobody is asked by name, not even with allow_other_workers: where all workers were gone
         # for a moment, Dask keeps such a task from those that come after.
         futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
         # All at once, before the first is used: a second try would hand it out again.
-        found: list[Any] = self._awaited(self.client.gather(futures, asynchronous=True))
+        gathered = self.client.gather(futures, asynchronous=True)
+        found: list[Any] = self._awaited(gathered, watch, futures)
+        self._proven = True
         return found
 
-    def _source(self, source: RowSource) -> Any:
+    def _source(self, source: RowSource, watch: ClusterWatch) -> Any:
         if isinstance(source, ParquetRows):  # a list of files: workers read for themselves
             return source
         if self._sent is None or self._sent[0] is not source:
-            self._sent = source, self._scattered(source)
+            self._sent = source, self._scattered(source, watch)
         return self._sent[1]
 
-    def _scattered(self, source: RowSource) -> Any:
+    def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
         """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error.
 
         Not on all (``broadcast=True``): Dask never ends that when a worker dies while it copies.
         """
         try:
-            return self._awaited(self.client.scatter(source, hash=False, asynchronous=True))
+            return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
             raise
         except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
-    def _awaited(self, asked: Any) -> Any:
-        """Wait as long as there is somebody to wait for: Dask waits for ever."""
+    def _awaited(self, asked: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
+        """Wait as long as somebody gets on with it: Dask waits for ever."""
         pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
-        seen = time.monotonic()
         try:
             while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
                 if self.client.status == "closed":
                     raise ConnectionError("the client was closed")
-                if not self._running or self._at_work():
-                    seen = time.monotonic()  # a client that looks for its scheduler ends by itself
-                elif time.monotonic() - seen > _PATIENCE_SECONDS:
-                    raise ClusterError(_NOBODY[bool(self.client.nthreads())])
+                if not self._running:
+                    watch.reset()  # a client that looks for its scheduler ends by itself
+                    continue
+                running = self._at_work()
+                watch.look(running, sum(future.status == "finished" for future in futures))
+                if watch.left < 0:
+                    paused = self.client.nthreads() and not running
+                    raise ClusterError(_PAUSED if paused else _RESTARTED if watch.met else _NOBODY)
             return pending.result()
         finally:
             pending.cancel()
@@ -312,5 +340,5 @@ def _lost(error: BaseException, times: int = 1) -> str:
     often = f" {times} times over" if times > 1 else ""
     return (
         f"workers were lost with the work on the rows{often} ({type(error).__name__}: {error}); "
-        "no noise was made there, and nothing was charged by them"
+        f"{_NOTHING_THERE}"
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.callback import CallbackContext, CallbackSupportMixin
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.estimators.beforehand import hear_before
 from rashomon_explorer.estimators.block_table import BlockTable
@@ -22,6 +22,7 @@ from rashomon_explorer.estimators.warn import (
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
+    warn_of_sphere,
 )
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import Loss, get_loss
@@ -31,13 +32,20 @@ from rashomon_explorer.privacy import Charge, Guarantee, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import tally
 from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.samplers import SAMPLERS, Sampler
+from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
 from rashomon_explorer.samplers.collect import Draws, collect
 from rashomon_explorer.samplers.columns import released_map
+from rashomon_explorer.samplers.hit_and_run import reaches_sphere
+from rashomon_explorer.sklearn_compat import (
+    CallbackContext,
+    CallbackSupportMixin,
+    callback_context,
+    has_callbacks,
+)
 from rashomon_explorer.target import GibbsTarget
 
 
-class BaseRashomon(CallbackSupportMixin, RashomonParameters):
+class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
@@ -104,7 +112,7 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
         if guarantee.holds:
             stated = (*guarantee.assumptions, *table.assumptions)
             guarantee = replace(guarantee, assumptions=stated)
-        context = self._init_callback_context(max_subtasks=planned.n_draws)
+        context = callback_context(self, planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
 
@@ -139,14 +147,18 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             warn_if_shortened(shortened, self._row_norm)
         public = {**self._public(table), "scale_": scale}
 
+        target = GibbsTarget.of(problem, planned)
+        whole = traits_of(self._carrier(planned))
+
         def attributes(draws: Draws) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
             models = self._rashomon_set(table, problem, planned, kept, draws, public, shortened)
+            if whole.curator_only and whole.stays_inside:
+                models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
-        target = GibbsTarget.of(problem, planned)
-        watched = hasattr(self, "_skl_callbacks")  # which shows the work by itself
+        watched = has_callbacks(self)  # which shows the work by itself
         with tally(planned.n_draws, "drawing", shown=not watched) as done:
 
             def report(draws: Draws) -> bool:
@@ -156,7 +168,10 @@ class BaseRashomon(CallbackSupportMixin, RashomonParameters):
             draws = collect(sampler, target, planned.n_draws, rng, report)
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to keep")
-        return attributes(draws.first(reporter.reported))
+        found = attributes(draws.first(reporter.reported))
+        if found["rashomon_set_"].reaches_sphere:
+            warn_of_sphere(radius_of(planned))
+        return found
 
     def _problem(
         self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator

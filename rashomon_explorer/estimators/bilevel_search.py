@@ -5,14 +5,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, _fit_context
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
 from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import learnt_before, not_known_to_be_public
+from rashomon_explorer.estimators.enclosing import (
+    learnt_before,
+    not_known_to_be_public,
+    warn_of_repeated_records,
+)
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.refitted_model import RefittedModel
 from rashomon_explorer.estimators.refitting import refitted
@@ -30,6 +34,7 @@ from rashomon_explorer.problem import add_intercept
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.sklearn_compat import fit_context
 from rashomon_explorer.tuning import (
     LOWEST,
     MARGINS,
@@ -117,7 +122,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     guarantee_ : Guarantee
         Of everything that was drawn, the model included.
     plan_ : TuningPlan or StationaryPlan
-    coef_, intercept_ : ndarray, float
+    encoded_coef_, encoded_intercept_ : ndarray, float
         The model that was drawn, with a refit.
     classes_ : ndarray
         Labels, for logistic.
@@ -146,7 +151,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     """
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
         """Charge the ledger, draw the penalties, and the model that uses them.
 
@@ -189,7 +194,13 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             return self._drawn(table, planned, guarantee)
 
         fitted = draw() if charge is None else charge.run(draw)
-        for name in ("feature_names_in_", "encoder_", "coef_", "intercept_", "classes_"):
+        for name in (
+            "feature_names_in_",
+            "encoder_",
+            "encoded_coef_",
+            "encoded_intercept_",
+            "classes_",
+        ):
             if hasattr(self, name):
                 delattr(self, name)
         for name, value in {**public, **fitted}.items():
@@ -244,6 +255,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     def _reserve(self, guarantee: Guarantee, planned: TuningPlan | StationaryPlan) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
+        warn_of_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"

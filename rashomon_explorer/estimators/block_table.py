@@ -13,15 +13,22 @@ from rashomon_explorer.arrays import NUMPY
 from rashomon_explorer.blocks import RowBlocks, Step
 from rashomon_explorer.blocks.steps import AsNumbers, Encoded
 from rashomon_explorer.estimators.classes import class_codes
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy.ledger.fingerprint import row_hashes
 from rashomon_explorer.privacy.ledger.tables import recognise_hashes
 from rashomon_explorer.schema import TableEncoder, TableSchema
 from rashomon_explorer.schema.labels import declared_labels
-from rashomon_explorer.schema.tables import find_features
+from rashomon_explorer.schema.tables import find_features, names_of_features
 
 _OF_A_FIT = 2**25  # bytes
+_UNCOUNTED = (
+    "the partitions of this Dask DataFrame have unknown lengths, and a ledger must be charged "
+    "before a partition is computed: give row_blocks(X, y, lengths=[...]) the rows of each "
+    "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
+    "Parquet, whose footers say it. Nothing was read or charged"
+)
 
 
 class BlockTable:
@@ -34,6 +41,8 @@ class BlockTable:
     schema : TableSchema or None
     row_norm : float
         About the norm of a typical row that a schema encodes.
+    charged : bool
+        Whether a ledger is given: then nothing is computed to find the number of rows.
 
     Attributes
     ----------
@@ -45,30 +54,43 @@ class BlockTable:
     Raises
     ------
     DataError
-        If columns lack or are not declared.
+        If columns lack or are not declared, or a charged table does not know its number of rows.
     MemoryLimitError
         If this process's limits leave no room for work on a block.
     """
 
     arrays = NUMPY  # blocks are worked on by the host's cores
 
-    def __init__(self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float) -> None:
+    def __init__(
+        self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float, *, charged: bool
+    ) -> None:
         if not blocks.source.labelled:
             raise TypeError("these rows have no targets to fit: give row_blocks y, or target=")
+        if charged and not blocks.is_counted:
+            raise DataError(_UNCOUNTED)
+        text = getattr(blocks.source, "text_partitions", ())
+        if schema is None and text and not blocks.steps:
+            raise DataError(
+                f"{', '.join(text)} holds text, from the names of folders: declare it in a schema, "
+                "or leave it out with row_blocks(..., columns=[...])"
+            )
         self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
         n, self.n_columns = blocks.source.shape
         self.may_be_long = schema is None
         if schema is not None:
-            find_features(schema, self._nobody)
+            self._places = find_features(schema, self._nobody)
+            self.n_columns = len(self._places)
         self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
         # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
         blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
 
     @property
     def names(self) -> NDArray[Any] | None:
-        """Column names of X, where it has them."""
+        """Column names of X, where it has them; with a schema of its features."""
         found = self._blocks.source.names
-        return None if found is None else np.array(found, dtype=object)
+        if found is None or self.schema is None:
+            return None if found is None else np.array(found, dtype=object)
+        return names_of_features(found, self._places)
 
     @property
     def feature_names(self) -> list[str]:
@@ -126,11 +148,12 @@ class BlockTable:
     @property
     def _nobody(self) -> Any:
         """A table of the same columns without a row."""
-        if self.names is None:
-            return np.empty((0, self.n_columns))
+        names = self._blocks.source.names
+        if names is None:
+            return np.empty((0, self._blocks.source.shape[1]))
         import pandas as pd
 
-        return pd.DataFrame(columns=list(self.names))
+        return pd.DataFrame(columns=list(names))
 
 
 @dataclass(frozen=True, eq=False)

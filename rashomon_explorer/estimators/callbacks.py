@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackContext
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.sklearn_compat import CallbackContext
 
 
 class Drawn(Protocol):

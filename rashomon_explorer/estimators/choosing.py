@@ -21,6 +21,8 @@ from rashomon_explorer.samplers import SAMPLERS
 _MANY = 0.5
 """Guaranteed hit rate from which draws that are uniform on the set are worth more than more hits"""
 
+_LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled to row_norm
+
 _ANY = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
 _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
@@ -124,6 +126,9 @@ def named(sampler: str, **asked: Any) -> Plan:
     The rule's own ball comes first; smaller ones are tried where that is left open and exact draws
     do not come in it on simulated rows. If they come in none, the rule's ball stays.
 
+    A sampler without privacy gets no ridge unless one is given. The ball of uniform draws of the
+    set is then 32·√p: it depends on no budget and on no number of draws.
+
     Parameters
     ----------
     sampler : str
@@ -138,8 +143,14 @@ def named(sampler: str, **asked: Any) -> Plan:
     >>> planned = named("exact", **rows, **budget, radius="auto")
     >>> planned.radius, planned.why.split(": ")[0]
     (2.0, "in the rule's ball, of radius 22.63, draws are not to be expected")
+    >>> named("hit_and_run", **rows, **budget, radius="auto").radius == 32 * 91**0.5
+    True
     """
     traits = SAMPLERS[sampler].traits
+    if traits.curator_only:
+        asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    if traits.curator_only and traits.stays_inside:
+        asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
     planned = made_once(traits.mechanism, **asked)
     assert planned.radius is not None  # every mechanism says for which ball it planned
     if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):

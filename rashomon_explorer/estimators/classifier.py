@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
@@ -21,6 +19,8 @@ from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import fit_context, with_callbacks
 
 
 @pays_for_rows
@@ -63,14 +63,16 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         pays for each draw as well.
     radius : float or "auto", default="auto"
         Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
-        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter.
+        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter, and
+        for ``sampler="hit_and_run"`` 32·√p of p parameters, whatever the budget: a
+        ``RadiusBindsWarning`` says if the Rashomon set goes on beyond it.
     row_norm : float or "auto", default="auto"
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
         whose encoder scales rows to it: the intercept's share of the price is then a fifth.
     ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 unless a ridge makes the
-        models of a named ``sampler``, or of a private centre, better.
+        models of a named private ``sampler``, or of a private centre, better.
     standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
         releases them, and draws models of rows mapped by them: ψ, radius and the Rashomon set are
@@ -110,17 +112,18 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         not covered: :func:`privacy_leaks` lists it.
     plan_ : Plan
         What was known before the rows were read.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the mean model; with three or more classes a row for each, the first of
-        which is 0: its class is what the others are compared with.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        which is 0: its class is what the others are compared with. Of rows as
+        they are encoded and clipped; there is no ``coef_``, for rows as given score otherwise.
+    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept of the mean model.
     classes_ : ndarray of shape (n_classes,)
         Class labels in order; of two, the second is the positive class.
     n_features_in_ : int
-        Number of features; with a schema, of columns of the table.
+        Number of features, encoded or not: a target in the table is none.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows, for measures that take them encoded.
 
@@ -195,6 +198,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         )
         self.classes = classes
 
+    @accepts_table
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Plan:
@@ -203,7 +207,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
         n_classes : int, optional
             Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 
@@ -220,6 +225,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         n_encoded = self._n_encoded(n_features)
         return self._planned(n_samples, n_encoded, self._loss_of(n_classes))
 
+    @accepts_table
     def constants(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Constants:
@@ -245,7 +251,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
 
     @refuses_weights
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonClassifier":
         """Charge the ledger and draw the models.
 
@@ -285,4 +291,4 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])
-        return {"coef_": every[:, :-1], "intercept_": every[:, -1]}
+        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}

@@ -9,12 +9,13 @@ from sklearn.base import BaseEstimator
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.carries_leaks import with_leak
+from rashomon_explorer.containers import column_labels, values_of
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.schema import TableEncoder, TableSchema
 from rashomon_explorer.schema.encoding import encoded_rows
 from rashomon_explorer.schema.labels import declared_labels
-from rashomon_explorer.schema.tables import find_features
+from rashomon_explorer.schema.tables import find_features, names_of_features
 
 
 class DeclaredTable(UnreadTable):
@@ -33,7 +34,7 @@ class DeclaredTable(UnreadTable):
     shape : tuple of int
         Numbers of rows and of encoded columns.
     names : ndarray of str or None
-        Column names of X, where it has them.
+        Names of the columns of X that are features, where it has names.
 
     Raises
     ------
@@ -65,9 +66,10 @@ class DeclaredTable(UnreadTable):
         row_norm: float,
     ) -> None:
         super().__init__(estimator, X, y, numeric=numeric, charged=charged)
-        find_features(schema, self._X)
+        places, labels = find_features(schema, self._X), column_labels(self._X)
+        self.names = None if labels is None else names_of_features(labels, places)
         self.schema, self._row_norm = schema, row_norm
-        self._columns = self.shape[1]
+        self._columns = len(places)
         self.shape = (self.shape[0], len(schema.encoded_names))
 
     @property
@@ -77,7 +79,7 @@ class DeclaredTable(UnreadTable):
 
     @property
     def n_columns(self) -> int:
-        """Number of columns of X as it was given."""
+        """Number of columns of X that are features."""
         return self._columns
 
     @property
@@ -97,7 +99,9 @@ class DeclaredTable(UnreadTable):
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Encoded rows (n, p) and targets (n,); the first look at private values."""
-        targets = self._y if self.schema.classes is None else declared_labels(self.schema, self._y)
+        targets = values_of(self._y)
+        if self.schema.classes is not None:
+            targets = declared_labels(self.schema, targets)
         return self._checked(np.asarray(self._encoded), targets)
 
     @property

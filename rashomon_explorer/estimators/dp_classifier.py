@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,8 @@ from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import StrOptions, fit_context
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -79,9 +80,11 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients; with three or more classes a row for each, the first of which is 0.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Of rows as they are encoded and clipped; there is no ``coef_``, for rows as given score
+        otherwise.
+    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
         Class labels in order; of two, the second is the positive class.
     guarantee_ : Guarantee
@@ -91,9 +94,9 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
     excess_bound_ : float
         Expected excess loss of the model is at most this, on the rows that ``goal`` names.
     n_features_in_ : int
-        Number of features; with a schema, of columns of the table.
+        Number of features, encoded or not: a target in the table is none.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows.
 
@@ -157,6 +160,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         self.loss = loss
         self.classes = classes
 
+    @accepts_table
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> ModelPlan:
@@ -165,7 +169,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
         n_classes : int, optional
             Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 
@@ -184,7 +189,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         return self._planned(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPClassifier":
         """Charge the ledger and make the model.
 
@@ -199,7 +204,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         Returns
         -------
         self
-            With the model in ``coef_`` and ``intercept_``, its price in ``guarantee_``.
+            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its price in
+            ``guarantee_``.
 
         Raises
         ------
@@ -233,7 +239,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         """
         check_is_fitted(self)
         scores = self._linear(
-            np.column_stack([self._kept(self.coef_), self._kept(self.intercept_)]), X
+            np.column_stack([self._kept(self.encoded_coef_), self._kept(self.encoded_intercept_)]),
+            X,
         )
         if len(self.classes_) == 2:
             return np.asarray(scores[:, 0])
@@ -299,4 +306,4 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
-        return {"coef_": every[:, :-1], "intercept_": every[:, -1]}
+        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}

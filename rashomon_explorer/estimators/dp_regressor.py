@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.array_types import FloatArray
@@ -25,6 +24,8 @@ from rashomon_explorer.one_model import ModelPlan
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import StrOptions, fit_context
 
 
 @pays_for_rows
@@ -67,9 +68,10 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients, in units of the target.
-    intercept_ : float
+    encoded_coef_ : ndarray of shape (n_features,)
+        Coefficients, in units of the target. Of rows as they are encoded
+        and clipped; there is no ``coef_``, for rows as given score otherwise.
+    encoded_intercept_ : float
         In units of the target.
     guarantee_ : Guarantee
         Privacy of the model, with the limits named at :class:`RashomonClassifier`.
@@ -78,9 +80,9 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
     excess_bound_ : float
         Expected excess loss of the model is at most this, on the rows that ``goal`` names.
     n_features_in_ : int
-        Number of features; with a schema, of columns of the table.
+        Number of features, encoded or not: a target in the table is none.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows.
 
@@ -144,13 +146,15 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         self.loss = loss
         self.target_bounds = target_bounds
 
+    @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> ModelPlan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
 
         Returns
         -------
@@ -167,7 +171,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPRegressor":
         """Charge the ledger and make the model.
 
@@ -181,7 +185,8 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         Returns
         -------
         self
-            With the model in ``coef_`` and ``intercept_``, its price in ``guarantee_``.
+            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its price in
+            ``guarantee_``.
 
         Raises
         ------
@@ -215,7 +220,9 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
             In the units of the target.
         """
         check_is_fitted(self)
-        return np.asarray(self._linear(np.append(self.coef_, self.intercept_)[None], X)[:, 0])
+        return np.asarray(
+            self._linear(np.append(self.encoded_coef_, self.encoded_intercept_)[None], X)[:, 0]
+        )
 
     def __sklearn_tags__(self) -> Tags:
         """Default settings cannot fit a target beyond [−1, 1] on few rows."""
@@ -229,4 +236,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
     def _model(self, theta: FloatArray) -> dict[str, Any]:
         low, high = self._target_bounds()
         half, (coef,) = (high - low) / 2, theta
-        return {"coef_": coef[:-1] * half, "intercept_": (low + high) / 2 + float(coef[-1]) * half}
+        return {
+            "encoded_coef_": coef[:-1] * half,
+            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
+        }

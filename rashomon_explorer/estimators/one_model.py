@@ -8,16 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import placed_on
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.cores import one_blas_thread
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.choosing_model import GOALS, planned_model
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    check_budget,
+    warn_of_large_delta,
+)
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
@@ -44,20 +50,21 @@ from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.samplers.collect import to_public_grid
 from rashomon_explorer.samplers.columns import released_map
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.users_line import users_line
 
 _PLANNED_FOR = ("method", "goal", "radius", "ridge")
 
 
-class OneModel(PaysForRows):
+class OneModel(EncodedCoefficients, PaysForRows):
     """Fits one model; subclasses say what targets, loss and predictions are."""
 
     scale_: ColumnMap | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions({AUTO, *METHODS})],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
         "goal": [StrOptions(set(GOALS))],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
@@ -101,7 +108,10 @@ class OneModel(PaysForRows):
         planned: ModelPlan = self.plan_
         return planned.offer.promised(self.goal)
 
-    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> ModelPlan:
+    def _planned(
+        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
+    ) -> ModelPlan:
+        check_budget(self)
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
         def made(epsilon: float, delta: float) -> ModelPlan:
@@ -113,6 +123,7 @@ class OneModel(PaysForRows):
                 ledger=rule_of(self.ledger, self.delta),
                 epsilon=epsilon,
                 delta=delta,
+                in_chunks=in_chunks,
                 **{name: getattr(self, name) for name in _PLANNED_FOR},
             )
 
@@ -125,6 +136,7 @@ class OneModel(PaysForRows):
         if planned.weakness and not is_said_elsewhere():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
+        warn_of_large_delta(self.delta, n_samples)
         return planned
 
     def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:
@@ -148,7 +160,7 @@ class OneModel(PaysForRows):
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
-        planned = self._planned(*table.shape, loss)
+        planned = self._planned(*table.shape, loss, isinstance(table, BlockTable))
         if isinstance(table, BlockTable):
             _check_sums_suffice(planned)
         guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)

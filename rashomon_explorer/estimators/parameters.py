@@ -5,11 +5,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import Constants, row_bound
 from rashomon_explorer.domains import Ball
 from rashomon_explorer.estimators.choosing import chosen, named
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    N_DRAWS,
+    check_budget,
+    warn_of_large_delta,
+)
 from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
 from rashomon_explorer.estimators.standardizing import (
@@ -26,6 +32,8 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 from rashomon_explorer.samplers.exact import USUAL_PATIENCE
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 
 USUAL_NORM = 1.0
 """Bound of ‖x‖ unless another is declared."""
@@ -45,9 +53,9 @@ class RashomonParameters(PaysForRows):
     # nothing but that rounding.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO})],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "sampler": [StrOptions({AUTO, *SAMPLERS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
@@ -90,13 +98,15 @@ class RashomonParameters(PaysForRows):
         self.ledger = ledger
         self.random_state = random_state
 
+    @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> Plan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
 
         Returns
         -------
@@ -110,6 +120,7 @@ class RashomonParameters(PaysForRows):
         """
         return self._planned(n_samples, self._n_encoded(n_features), get_loss(self._loss))
 
+    @accepts_table
     def constants(self, n_samples: int, n_features: int | None = None) -> Constants:
         """Public constants of the problem that so many rows pose; reads none.
 
@@ -147,10 +158,12 @@ class RashomonParameters(PaysForRows):
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
         if not traits_of(self.sampler).stays_inside:
             warn_if_weak(planned, "this plan")
+            warn_of_large_delta(self.delta, n_samples)
         return planned
 
     def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         """Plan the draws, beside private centres and spreads where they are wanted."""
+        check_budget(self)
         planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
         if n_features == 0 or self.standardize is None:
             return planned

@@ -9,16 +9,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.arrays import backend_for
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import Step
 from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
 from rashomon_explorer.blocks.steps import Longer, Mapped
 from rashomon_explorer.clipping import clip_rows
 from rashomon_explorer.column_map import ColumnMap
+from rashomon_explorer.containers import check_readable, values_of
 from rashomon_explorer.estimators.block_table import BlockTable
 from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import not_known_to_be_public
+from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.unread import UnreadTable
@@ -96,7 +97,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         blocks = blocks_with(X, y)
         if declared is not None:
             warn_of_unconfirmed(declared)
-        return BlockTable(blocks, declared, self._row_norm)
+        return BlockTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""
@@ -109,7 +110,8 @@ class PaysForRows(ShowsFit, LooksThrough):
         check_is_fitted(self)
         if hasattr(self, "encoder_"):
             return np.asarray(self.encoder_.transform(X))
-        return np.asarray(validate_data(self, on_host(X), dtype=np.float64, reset=False))
+        check_readable("X", X)
+        return np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
 
     def _target_step(self) -> Step:
         """Make a block's targets what the loss takes."""
@@ -173,6 +175,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         """Charge what may be released; the curator's own look has no price to write down."""
         if self.ledger is None or not guarantee.holds:
             return None
+        warn_of_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         return ledger.reserve(guarantee, note=note, parameters=parameters)
 

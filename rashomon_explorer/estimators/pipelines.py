@@ -11,6 +11,7 @@ from rashomon_explorer.planning import MECHANISMS, Request
 from rashomon_explorer.planning.rule import AUTO
 from rashomon_explorer.samplers import SAMPLERS
 from rashomon_explorer.schema import TableEncoder, TableSchema
+from rashomon_explorer.sklearn_compat import search_base
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 Kind = TypeVar("Kind", bound=type)
@@ -104,7 +105,6 @@ def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
 def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Why this step itself is not public, and the steps inside it."""
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-    from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import FeatureUnion, Pipeline
 
     # What inherits from them may do more: imbalanced-learn's pipeline drops and invents rows.
@@ -121,7 +121,7 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
         if step.func is not None:
             why = why or "its function sees all targets at once"
         return why, [("transformer", step.transformer), ("regressor", step.regressor)]
-    if isinstance(step, BaseSearchCV):
+    if isinstance(step, search_base()):
         return "settings are chosen by scores on the rows", [("estimator", step.estimator)]
     if type(step) in _PRIVATE:
         leak = "" if step.schema is None else TableSchema.of(step.schema).leak

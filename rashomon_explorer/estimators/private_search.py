@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rashomon_explorer.arrays import on_host
 from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
@@ -21,6 +20,12 @@ from rashomon_explorer.estimators.classes import (
     classes_found,
     found_classes,
     known_classes,
+)
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    check_budget,
+    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.pipelines import pays_for_rows
@@ -39,6 +44,8 @@ from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.selection import WAYS, SearchPlan
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import HasMethods, Interval, StrOptions, fit_context
 from rashomon_explorer.tuning.split import validation_rows
 
 
@@ -111,8 +118,8 @@ class PrivateSearch(ChosenModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict", "plan"])],
         "param_grid": [dict, list],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
         "way": [StrOptions({"auto", *WAYS})],
         "mean_fits": [Interval(Real, 1, None, closed="neither"), None],
@@ -152,13 +159,15 @@ class PrivateSearch(ChosenModel):
     def _row_norm(self) -> float:
         return float(getattr(self.estimator, "_row_norm", getattr(self.estimator, "row_norm", 1.0)))
 
+    @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> SearchPlan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
 
         Returns
         -------
@@ -181,7 +190,7 @@ class PrivateSearch(ChosenModel):
         return self._planned(n_samples, columns, self._candidates())
 
     @refuses_weights
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
         """Charge the ledger, fit the candidates and choose.
 
@@ -256,6 +265,8 @@ class PrivateSearch(ChosenModel):
         return made
 
     def _planned(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
+        check_budget(self)
+        warn_of_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         asked = Asked(
             n_samples - held_out,

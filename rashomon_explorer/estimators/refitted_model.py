@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.coefficients import EncodedCoefficients
+from rashomon_explorer.containers import check_readable, values_of
 from rashomon_explorer.estimators.search_parameters import SearchParameters
 
 
@@ -23,11 +25,9 @@ def _refits(search: Any) -> bool:
     return True
 
 
-class RefittedModel(SearchParameters):
+class RefittedModel(EncodedCoefficients, SearchParameters):
     """Predictions by the one model that a refit drew; without one there are none."""
 
-    coef_: FloatArray
-    intercept_: Any
     classes_: NDArray[Any]
     encoder_: Any
 
@@ -102,6 +102,9 @@ class RefittedModel(SearchParameters):
         if hasattr(self, "encoder_"):
             rows = np.asarray(self.encoder_.transform(X))
         else:
-            rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+            check_readable("X", X)
+            rows = np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
         shortened, _ = clip_rows(rows, self.row_norm)
-        return np.asarray(shortened @ np.ravel(self.coef_) + float(np.ravel(self.intercept_)[0]))
+        return np.asarray(
+            shortened @ np.ravel(self.encoded_coef_) + float(np.ravel(self.encoded_intercept_)[0])
+        )

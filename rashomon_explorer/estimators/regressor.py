@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context
-from sklearn.callback import with_callbacks
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import FloatArray
@@ -19,6 +18,7 @@ from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.sklearn_compat import fit_context, with_callbacks
 
 
 @pays_for_rows
@@ -42,7 +42,8 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
     radius : float or "auto", default="auto"
-        Radius of the ball of models, for mapped targets, the intercept included.
+        Radius of the ball of models, for mapped targets, the intercept included. ``"auto"`` is as
+        for :class:`RashomonClassifier`.
     row_norm : float or "auto", default="auto"
         Declared bound of ‖x‖; longer rows are shortened. As for :class:`RashomonClassifier`.
     ridge : float or "auto", default="auto"
@@ -69,14 +70,15 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Privacy of all draws together, with the limits named at :class:`RashomonClassifier`.
     plan_ : Plan
         What was known before the rows were read.
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the mean model, in units of the target.
-    intercept_ : float
+    encoded_coef_ : ndarray of shape (n_features,)
+        Coefficients of the mean model, in units of the target. Of rows as they are encoded
+        and clipped; there is no ``coef_``, for rows as given score otherwise.
+    encoded_intercept_ : float
         Intercept of the mean model, in units of the target.
     n_features_in_ : int
-        Number of features; with a schema, of columns of the table.
+        Number of features, encoded or not: a target in the table is none.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
     encoder_ : TableEncoder
         With a schema: what encodes rows, for measures that take them encoded.
 
@@ -145,7 +147,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
 
     @refuses_weights
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonRegressor":
         """Charge the ledger and draw the models.
 
@@ -204,4 +206,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         low, high = self._target_bounds()
         half, (coef,) = (high - low) / 2, mean
-        return {"coef_": coef[:-1] * half, "intercept_": (low + high) / 2 + float(coef[-1]) * half}
+        return {
+            "encoded_coef_": coef[:-1] * half,
+            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
+        }

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
@@ -16,6 +15,7 @@ from rashomon_explorer.carries_leaks import CarriesLeaks
 from rashomon_explorer.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.privacy import compose, no_guarantee
+from rashomon_explorer.sklearn_compat import StrOptions, fit_context
 
 LEARN = "learn"
 _MOST_NAMED = 3
@@ -78,7 +78,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     ) -> None:
         self.bounds = bounds
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> "PublicBoundsScaler":
         """Look up the declared range of each column; the values are read only to learn ranges.
 

@@ -2,22 +2,30 @@
 
 import os
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from rashomon_explorer.constants import row_bound
 from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    N_DRAWS,
+    check_budget,
+    warn_of_large_delta,
+)
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.refitting import refit_plan
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.tuning import (
     MARGINS,
     PenaltyBox,
@@ -45,9 +53,9 @@ class SearchParameters(BaseEstimator, LooksThrough):
         "spacing": [Interval(Real, 1, None, closed="neither"), None],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
         "margin_bound": [Interval(Real, 0, None, closed="neither"), None],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "n_draws": [N_DRAWS],
         "psi": [Interval(Real, 0, None, closed="left")],
         "mechanism": [StrOptions({"auto", *NAMES})],
         "refit": [StrOptions({"dp"}), None],
@@ -105,13 +113,15 @@ class SearchParameters(BaseEstimator, LooksThrough):
         self.ledger = ledger
         self.random_state = random_state
 
+    @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> TuningPlan | StationaryPlan:
         """Plan what the budget buys on so many rows; reads none and costs nothing.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows how many columns it becomes.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
 
         Returns
         -------
@@ -211,12 +221,14 @@ class SearchParameters(BaseEstimator, LooksThrough):
 
     def _planned(self, n_samples: int, n_features: int) -> TuningPlan | StationaryPlan:
         known, box, asked = self._asked(n_samples, n_features)
+        warn_of_large_delta(self.delta, n_samples)
         return plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
 
     def _asked(
         self, n_samples: int, n_features: int
     ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
         """Constants, penalties and budget that every mechanism is planned from."""
+        check_budget(self)
         known, box = self.constants(n_samples), self._box(n_features)
         refit = None
         if self.refit is not None:

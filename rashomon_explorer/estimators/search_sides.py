@@ -4,13 +4,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from rashomon_explorer.array_types import Mask
+from rashomon_explorer.containers import is_frame, values_of
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.selection import SearchPlan
+from rashomon_explorer.sklearn_compat import select_rows
 from rashomon_explorer.users_line import users_line
 
 
@@ -30,10 +31,10 @@ class Sides:
     ) -> None:
         self.table = table
         rows, targets = table.values
-        if not hasattr(X, "columns"):  # a frame's names and text are the candidates' to read
-            X, y = rows, targets
-        self.fitted = tuple(_safe_indexing(part, np.flatnonzero(~scoring)) for part in (X, y))
-        self._rows = _safe_indexing(X, np.flatnonzero(scoring))
+        # A frame's names and text are the candidates' to read.
+        X, y = (values_of(X), values_of(y)) if is_frame(X) else (rows, targets)
+        self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
+        self._rows = select_rows(X, np.flatnonzero(scoring))
         self._targets = targets[scoring]
         self._bounds = bounds
 

@@ -1,14 +1,17 @@
 """How a fitted estimator shows itself: with what its draws cost and promise."""
 
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils._pprint import _EstimatorPrettyPrinter
+from sklearn.utils import estimator_html_repr
 
 from rashomon_explorer.planning.weakness import has_hit_rate
 from rashomon_explorer.privacy.label import asked_for, numbers_of
 from rashomon_explorer.rounding import hit_rate_text
+from rashomon_explorer.sklearn_compat import register_repr
 
 if TYPE_CHECKING:
     from rashomon_explorer.privacy import Guarantee
@@ -37,9 +40,22 @@ class ShowsFit(BaseEstimator):
         fitted = self._fitted_line()
         return f"{settings}\n# {fitted}" if fitted else settings
 
-    def _html_repr(self) -> str:
-        """scikit-learn's diagram, and the line below it."""
-        diagram = str(BaseEstimator._html_repr(self))
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """scikit-learn's diagram and the line below it, where diagrams are shown."""
+        if get_config()["display"] != "diagram":
+            raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
+        return self._diagram
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Text, and the diagram where diagrams are shown."""
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._diagram()
+        return shown
+
+    def _diagram(self) -> str:
+        diagram = str(estimator_html_repr(self))
         fitted = self._fitted_line()
         return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
 
@@ -64,7 +80,4 @@ class ShowsFit(BaseEstimator):
         return [many, hits] if has_hit_rate(planned) else [many]
 
 
-# scikit-learn looks its way of wrapping long settings up by the repr's own function.
-_EstimatorPrettyPrinter._dispatch[ShowsFit.__repr__] = _EstimatorPrettyPrinter._dispatch[
-    BaseEstimator.__repr__
-]
+register_repr(ShowsFit)

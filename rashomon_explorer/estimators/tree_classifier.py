@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from rashomon_explorer.array_types import IntArray
@@ -33,6 +32,13 @@ from rashomon_explorer.privacy import Guarantee, no_guarantee
 from rashomon_explorer.rashomon_set import PredictorSet
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.encoder import warn_of_unconfirmed
+from rashomon_explorer.sklearn_compat import (
+    CallbackContext,
+    CallbackSupportMixin,
+    callback_context,
+    fit_context,
+    with_callbacks,
+)
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
 from rashomon_explorer.trees.questions import Questions
@@ -131,7 +137,7 @@ default=None
 
     @refuses_weights
     @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonTreeClassifier":
         """Charge the ledger and draw the trees.
 
@@ -172,7 +178,7 @@ default=None
         if guarantee.holds:
             stated = (*guarantee.assumptions, *table.assumptions)
             guarantee = replace(guarantee, assumptions=stated)
-        context = self._init_callback_context(max_subtasks=planned.n_draws)
+        context = callback_context(self, planned.n_draws)
         if self.ledger is not None:
             warn_if_uncharged(guarantee, leak)
         public = {
@@ -258,7 +264,7 @@ default=None
             declared = None if self.schema is None else TableSchema.of(self.schema)
             if declared is not None:
                 warn_of_unconfirmed(declared)
-            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0)
+            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0, charged=charged)
         if self.schema is None:
             return UnreadTable(self, X, y, numeric=False, charged=charged)
         declared = TableSchema.of(self.schema)

@@ -9,14 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from rashomon_explorer.array_types import IntArray
+from rashomon_explorer.estimators.classes import declared_classes
+from rashomon_explorer.estimators.declared_budget import (
+    DELTA,
+    EPSILON,
+    N_DRAWS,
+    check_budget,
+    warn_of_large_delta,
+)
+from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
 from rashomon_explorer.estimators.classes import (
     LABELS_ARE_PUBLIC,
     agreed_classes,
     classes_found,
-)
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
@@ -27,6 +34,8 @@ from rashomon_explorer.planning.warn_trees import warn_if_weak_trees
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.shapes import accepts_table
+from rashomon_explorer.sklearn_compat import Interval
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix, dearest
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
@@ -39,9 +48,9 @@ class TreeParameters(ShowsFit, LooksThrough):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "n_draws": [N_DRAWS],
         "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
@@ -88,6 +97,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         self.ledger = ledger
         self.random_state = random_state
 
+    @accepts_table
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> TreePlan:
@@ -96,7 +106,8 @@ class TreeParameters(ShowsFit, LooksThrough):
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the table; both are public. A schema knows its features.
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows its features.
         n_classes : int, optional
             Number of classes, public too; by default that of ``classes`` or the schema, or 2.
 
@@ -146,6 +157,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
     def _planned(self, n: int, trees: TreeClass, questions: Questions | None = None) -> TreePlan:
+        check_budget(self)
         trees.check_memory(n)
         check_dear(trees, n, dearest(self.costs))
         planned = plan_trees(
@@ -166,6 +178,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         )
         if self.hit_rate > 0:  # with 0 nothing was asked to be promised
             warn_if_weak_trees(planned)
+        warn_of_large_delta(self.delta, n)
         return planned
 
     def _guarantee(self, planned: TreePlan) -> Guarantee:
@@ -186,6 +199,7 @@ class TreeParameters(ShowsFit, LooksThrough):
     def _reserve(self, guarantee: Guarantee, planned: TreePlan, trees: TreeClass) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
+        warn_of_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         names = (
             "n",

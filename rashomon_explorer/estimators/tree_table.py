@@ -41,7 +41,8 @@ class TreeBlocks(BlockTable):
         """Rows as numbers in their own units, and targets as they are."""
         if self.schema is None:
             return self._blocks.then(AsNumbers())
-        names = None if self.names is None else tuple(self.names)
+        found = self._blocks.source.names
+        names = None if found is None else tuple(found)
         return self._blocks.then(Transformed(UnitEncoder(self.schema), names))
 
     def public(self) -> dict[str, Any]:

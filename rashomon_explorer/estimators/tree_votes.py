@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.containers import check_readable, values_of
 from rashomon_explorer.estimators.over_blocks import a_label, chances, over_blocks
 from rashomon_explorer.estimators.tree_parameters import TreeParameters
 
@@ -66,5 +67,6 @@ class TreeVotes(TreeParameters):
         if hasattr(self, "encoder_"):
             rows = self.encoder_.transform(X)
         else:
-            rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+            check_readable("X", X)
+            rows = np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
         return self.rashomon_set_.labels(rows)

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _get_feature_names, check_X_y
+from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.opened import is_in_blocks
+from rashomon_explorer.containers import check_readable, column_labels, shape_of
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.shapes import public_shape
+from rashomon_explorer.schema.checks import check_unique
+from rashomon_explorer.sklearn_compat import text_names
 
 _DECLARE = (
     "Text and gaps are welcome once the columns are declared: propose_schema(table, target=...) "
@@ -61,13 +64,13 @@ class UnreadTable:
                 "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).held(), to be "
                 "named as one. Nothing was read or charged"
             )
-        if issparse(X):
-            raise TypeError("X is sparse, expected a dense table: use X.toarray()")
+        check_readable("X", X)
         self.arrays = backend_for(X)
         self._X, rows = _measured("X", X, 2, charged)
         targets: tuple[int, ...] | None = None
         self._y = y
         if y is not None:
+            check_readable("y", y)
             self._y, targets = _measured("y", y, 1, charged)
         if len(rows) < 2:
             raise ValueError(
@@ -77,7 +80,9 @@ class UnreadTable:
         self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
         stand_ins = np.broadcast_to(0.0, rows), None if targets is None else np.zeros(targets)
         check_X_y(*stand_ins, **{**self._options, "ensure_all_finite": False})
-        self.names = _get_feature_names(self._X)
+        labels = column_labels(self._X)
+        check_unique(map(str, () if labels is None else labels))
+        self.names = None if labels is None else text_names(labels)
         self.shape: tuple[int, int] = (rows[0], rows[1])
 
     @property
@@ -109,7 +114,7 @@ class UnreadTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(on_host(self._X), on_host(self._y))
+        return self._checked(read_mapped(on_host(self._X)), read_mapped(on_host(self._y)))
 
     @property
     def leak(self) -> str:
@@ -130,6 +135,12 @@ class UnreadTable:
             checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
         except ValueError as error:
             raise ValueError(_with_a_way_out(str(error))) from None
+        except TypeError as error:  # numpy finds no common type, of dates and numbers for one
+            if not isinstance(error, np.exceptions.DTypePromotionError):
+                raise
+            raise DataError(
+                f"X holds dates or other cells that are no numbers. {_DECLARE}"
+            ) from None
         return checked
 
 
@@ -147,7 +158,7 @@ def _with_a_way_out(refused: str) -> str:
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
     """Return the data and its shape."""
-    shape = public_shape(data, depth)
+    shape = shape_of(data, depth)
     if shape is None and charged:
         raise TypeError(
             f"{name} has no shape, and a ledger must be charged before a value is read: give an "

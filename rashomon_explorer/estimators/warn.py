@@ -3,8 +3,9 @@
 import warnings
 
 from rashomon_explorer.clipping import warn_if_clipped
-from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning
+from rashomon_explorer.exceptions import LedgerWarning, PrivacyLeakWarning, RadiusBindsWarning
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.rashomon_set.linear import sphere_in_words
 from rashomon_explorer.users_line import users_line
 
 
@@ -45,5 +46,14 @@ def warn_of_a_leak(leak: str) -> None:
         "look at them showed. These draws have no privacy guarantee and cannot be released; a "
         "ledger that was given is charged already. Declare the bounds instead",
         PrivacyLeakWarning,
+        stacklevel=users_line(),
+    )
+
+
+def warn_of_sphere(radius: float) -> None:
+    """Warn the curator that the Rashomon set goes on beyond the ball of models."""
+    warnings.warn(
+        f"{sphere_in_words(radius)}. (Curator: this was read from private rows.)",
+        RadiusBindsWarning,
         stacklevel=users_line(),
     )

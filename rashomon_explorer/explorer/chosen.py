@@ -280,7 +280,12 @@ class ChosenData(SeenRows):
             return None
         if not self._read_account(path).exists:
             budget = self.state.budget_epsilon, self.state.budget_delta
-            Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
+            try:
+                Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
+            except LedgerError:
+                if not self._read_account(path).exists:
+                    raise
+                # Another page made it at the same moment: its budget holds for both.
         return path
 
     def _check_free(self) -> None:

@@ -1,10 +1,11 @@
 """Stars and notes on models, kept with the set that they are of."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from rashomon_explorer.durable_files import replace_file
 
 
 @dataclass(frozen=True)
@@ -43,21 +44,18 @@ class Favourites:
     def write(self, path: Path) -> None:
         """Write them where the owner's account alone can read."""
         said = {"starred": list(self.starred), "notes": {str(k): v for k, v in self.notes.items()}}
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(said, file, ensure_ascii=False, indent=1)
+        content = json.dumps(said, ensure_ascii=False, indent=1).encode()
+        replace_file(path, lambda file: file.write(content))
 
     @classmethod
-    def read(cls, path: Path) -> "Favourites":
-        """Read what :meth:`write` wrote; nothing where there is none.
+    def of_text(cls, text: str) -> "Favourites":
+        """Inverse of :meth:`write`, of the file's text.
 
         Raises
         ------
         ValueError
-            If the file is damaged.
+            If it is something else.
         """
-        if not path.exists():
-            return cls()
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(text)
         notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}
         return cls(tuple(int(draw) for draw in said.get("starred", ())), notes)

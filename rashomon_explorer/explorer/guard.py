@@ -1,8 +1,9 @@
-"""No callback fails in silence: its exception becomes words, its trace goes to the log."""
+"""No callback fails in silence: its exception becomes words, its places go to the log."""
 
 import functools
 import logging
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,41 @@ from rashomon_explorer.exceptions import (
     SamplerError,
 )
 from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.private_files import private_opener
+from rashomon_explorer.traces import without_messages
 
 LOGGER = logging.getLogger("rashomon_explorer")
+LOGGER.addFilter(without_messages)
 LEDGER_READ = "Reading the ledger"
+PAID_READ = "Reading what was paid for"
+STILL_THERE = "Its files are left as they are, and read again when the set is opened next."
+ON_SCREEN_ONLY = "It was paid for and is on screen, nowhere else: save the bundle before you leave."
 _EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
 _WITHOUT_ROWS = (CuratorOnlyError, FitError, LedgerError)
 _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
 def log_failures_to(path: Path) -> None:
-    """Keep the traces of unexpected errors in a file, which appears with the first one.
+    """Log unexpected errors to a file, which appears with the first one.
 
-    A dashboard's kernel has no terminal: without a file its traces would be lost.
-
-    Traces may show values of the rows, so the file is the curator's.
+    A dashboard's kernel has no terminal: without a file its traces would be lost. The file is its
+    owner's alone. It names types and places of errors; their messages can quote rows and are left
+    out.
     """
     known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
     if str(path.resolve()) not in known:
-        handler = logging.FileHandler(path.resolve(), delay=True, encoding="utf-8")
+        handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
         handler.setLevel(logging.ERROR)
+        handler.addFilter(without_messages)  # a logger's own filter does not see its children's
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         LOGGER.addHandler(handler)
+
+
+class _PrivateFile(logging.FileHandler):
+    """A log that its owner's account alone can read."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=private_opener)
 
 
 def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,8 +76,8 @@ def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Call
     return call
 
 
-def report(state: ExplorerState, what: str, error: BaseException) -> None:
-    """Put an exception on the page and its trace in the log.
+def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
+    """Put an exception on the page and its type and places in the log.
 
     Parameters
     ----------
@@ -72,6 +87,8 @@ def report(state: ExplorerState, what: str, error: BaseException) -> None:
         What did not work.
     error : BaseException
         Why.
+    kept : str
+        What is still there, and what to do.
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
-from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.guard import ON_SCREEN_ONLY, PAID_READ, STILL_THERE, report
+from rashomon_explorer.explorer.kept_files import NumberedFiles, read_file
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import price, what_is_left
@@ -54,6 +55,7 @@ class Seller(ABC, Generic[T]):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
+        self._unkept: Exception | None = None
         self.state.observe(lambda _: self._last(), "data")
 
     @abstractmethod
@@ -92,37 +94,46 @@ class Seller(ABC, Generic[T]):
         def pay() -> T:
             with said_elsewhere():
                 made = make()
-            if kept is not None:
-                _keep(kept, made, self.ending)
+            try:
+                if kept is not None:
+                    _keep(kept, made, self.ending)
+            except Exception as error:  # whatever it is, it was paid for: `received` tells
+                self._unkept = error
             return made
 
         return pay
 
     def received(self, made: T) -> None:
-        """Put it on screen, and say what is left."""
+        """Put it on screen, say what is left, and report where it could not be kept."""
         setattr(self.state, self.trait, made)
-        account = self.session.refresh_account()
-        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
-        self.session.say(f"{self._receipt(made)}.{left}")
+        unkept, self._unkept = self._unkept, None
+        try:
+            account = self.session.refresh_account()
+            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            self.session.say(f"{self._receipt(made)}.{left}")
+        finally:
+            if unkept is not None:
+                report(self.state, f"Keeping {self.called}", unkept, ON_SCREEN_ONLY)
 
     def _last(self) -> None:
         """Show the last one that was paid for from this table."""
-        account, found = self.state.account, None
+        account, found, errors = self.state.account, None, list[OSError]()
         if self.state.data is not None and account is not None:
-            folder = account.path.with_suffix(".sets")
-            for path in sorted(folder.glob(f"*{self.ending}"))[-1:]:
-                try:
-                    found = self.kind.of_text(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError, KeyError, TypeError) as error:
-                    LOGGER.error("%s could not be read", path, exc_info=error)
+            try:
+                paths = _files(account.path.with_suffix(".sets"), self.ending).paths()
+            except OSError as error:
+                paths = []
+                errors.append(error)
+            while paths and found is None and not errors:
+                found = read_file(paths.pop(), self.kind.of_text, errors.append)
         setattr(self.state, self.trait, found)
+        if errors:
+            report(self.state, PAID_READ, errors[0], STILL_THERE)
 
 
 def _keep(folder: Path, made: Bought, ending: str) -> None:
-    folder.mkdir(exist_ok=True)
-    number = 1 + len(list(folder.glob(f"*{ending}")))
-    while (path := folder / f"{number:04d}{ending}").exists():
-        number += 1
-    beside = path.with_suffix(".making")
-    beside.write_text(made.to_text(), encoding="utf-8")
-    beside.replace(path)
+    _files(folder, ending).add(made.to_text())
+
+
+def _files(folder: Path, ending: str) -> NumberedFiles:
+    return NumberedFiles(folder, "", ending)

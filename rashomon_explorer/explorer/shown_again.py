@@ -10,11 +10,18 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.chosen import ChosenData, constants_of, linear_estimator
 from rashomon_explorer.explorer.family import tree_rows
 from rashomon_explorer.explorer.favourites import Favourites
-from rashomon_explorer.explorer.guard import LOGGER, report
-from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.guard import (
+    LOGGER,
+    ON_SCREEN_ONLY,
+    PAID_READ,
+    STILL_THERE,
+    report,
+)
+from rashomon_explorer.explorer.kept import KeptSet, KeptSets
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.together import shown_together
 from rashomon_explorer.explorer.whole import shape_of
+from rashomon_explorer.planning.public_law import PublicLaw
 from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.schema import TableSchema
 
@@ -25,7 +32,7 @@ class SetsShownAgain(ChosenData):
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
         self._drawn: Constants | None = None
-        self._seen: tuple[Path, int] | None = None
+        self._seen: tuple[Path, frozenset[int]] | None = None
 
     @shown_together
     def choose(self, data: Bunch) -> None:
@@ -39,8 +46,12 @@ class SetsShownAgain(ChosenData):
         try:
             if state.kept and not state.unconfirmed:
                 self.open_kept(state.kept[-1].number)
-        except (DataError, OSError) as error:
+        except DataError as error:
             LOGGER.info("the last set was not shown again", exc_info=error)
+        except OSError as error:
+            errors.append(error)
+        if errors:
+            report(state, PAID_READ, errors[0], STILL_THERE)
 
     @shown_together
     def confirm(self, schema: TableSchema) -> None:
@@ -77,7 +88,7 @@ class SetsShownAgain(ChosenData):
                 f"draw {number} was made of other columns than the table has now: load the table "
                 "as it was declared then"
             )
-        self._drawn = self._constants_with(kept.settings) if linear else None
+        self._drawn = self._constants_with(kept.settings, models) if linear else None
         self.rows, self.estimator, self._behind = rows, None, None
         with state.hold_trait_notifications():
             state.selection = ()
@@ -88,7 +99,10 @@ class SetsShownAgain(ChosenData):
             state.phase = "done"
         self.say(f"{kept.label} is shown again; nothing was charged.")
 
-    def _constants_with(self, settings: dict[str, Any]) -> Constants | None:
+    def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
+        if not settings:  # its note is lost: what the plan says of itself is left
+            law = None if models.plan is None else PublicLaw.of(models.plan)
+            return None if law is None else law.constants
         known = linear_estimator(self.state)
         own = {k: v for k, v in settings.items() if k in known.get_params()}
         return constants_of(known.set_params(**own), *shape_of(self.state.data))
@@ -98,7 +112,8 @@ class SetsShownAgain(ChosenData):
         """Take a set away for good; what it cost stays spent."""
         if kept := self.kept_sets:
             kept.delete(number)
-            self.state.kept = kept.all()
+            left = tuple(one for one in self.state.kept if one.number != number)
+            self.state.kept, _ = self._listed(left)
             if self.state.in_view == number:
                 self._clear()
                 self.replan()
@@ -112,25 +127,38 @@ class SetsShownAgain(ChosenData):
         state = self.state
         if state.busy or state.data is None or self.kept_sets is None:
             return
-        seen = self.kept_sets.folder, self.kept_sets.newest()
-        known = max((one.number for one in state.kept), default=0)
-        if seen[1] <= known or seen == self._seen:  # a file that is damaged is read once
+        new = frozenset(self.kept_sets.numbers()) - {one.number for one in state.kept}
+        if not new or self._seen == (self.kept_sets.folder, new):  # what is damaged is read once
             return
         self._seen = seen
         self._look_for_kept()
         if state.rashomon_set is None and state.outside is None and not state.unconfirmed:
             try:
-                self.open_kept(seen[1])
-            except (DataError, OSError) as error:
+                self.open_kept(state.kept[-1].number)
+            except DataError as error:
                 LOGGER.info("the newest set was not shown", exc_info=error)
+            except OSError as error:
+                report(state, PAID_READ, error, STILL_THERE)
 
-    def _look_for_kept(self) -> None:
+    def _look_for_kept(self) -> list[OSError]:
         """Read the folder again: another page may have deleted what this one shows."""
-        state, there = self.state, () if self.kept_sets is None else self.kept_sets.all()
+        state = self.state
+        there, errors = self._listed(state.kept)
         with state.hold_trait_notifications():
             state.kept = there
             if state.in_view not in [kept.number for kept in there]:
                 state.in_view = 0
+        return errors
+
+    def _listed(self, known: tuple[KeptSet, ...] = ()) -> tuple[tuple[KeptSet, ...], list[OSError]]:
+        """List the sets, with errors that may pass: then those that were known stay."""
+        errors: list[OSError] = []
+        if self.kept_sets is None:
+            return (), errors
+        there = {one.number: one for one in self.kept_sets.all(errors.append)}
+        if errors:
+            there |= {one.number: one for one in known}
+        return tuple(there[number] for number in sorted(there)), errors
 
     def _keep(self) -> None:
         """Write what was paid for beside its ledger; the page goes on where it cannot."""
@@ -139,11 +167,15 @@ class SetsShownAgain(ChosenData):
             return
         try:
             kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
+        except Exception as error:  # whatever it is, the draws were paid for and stay
+            report(state, "Keeping the draws beside their ledger", error, ON_SCREEN_ONLY)
+            return
+        try:
             if state.favourites != Favourites():  # given while the draws came
                 self.kept_sets.keep_favourites(kept.number, state.favourites)
         except OSError as error:
-            report(state, "Keeping the draws beside their ledger", error)
-            return
+            report(state, "Keeping stars and notes", error)
+        there, _ = self._listed((*state.kept, kept))
         with state.hold_trait_notifications():
-            state.kept = self.kept_sets.all()
+            state.kept = there
             state.in_view = kept.number

@@ -133,7 +133,7 @@ class SingleModel(Seller[OneModel]):
 
 def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
     plan: ModelPlan = fitted.plan_
-    outputs = np.atleast_2d(fitted.coef_)
+    outputs = np.atleast_2d(fitted.encoded_coef_)
     told = {
         "format": "rashomon-explorer models",
         "version": 1,
@@ -143,7 +143,7 @@ def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
         "target_bounds": [-1.0, 1.0],  # coefficients are in units of the target
         "classes": [] if data.classes is None else list(data.classes),
         "coefficients": [_scored(outputs).tolist()],
-        "intercepts": [_scored(np.atleast_1d(fitted.intercept_)).tolist()],
+        "intercepts": [_scored(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
     others = tuple(
         (one.method, f"excess {at_most(one.promised(plan.goal))}" if one.applies else one.why)

@@ -9,6 +9,7 @@ from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.one_model.method import ModelOffer
 from rashomon_explorer.one_model.unseen import stable_gap
 from rashomon_explorer.planning import Plan, Request, plan
+from rashomon_explorer.planning.offers import ZCDP
 from rashomon_explorer.planning.ridges import best_ridged, own_cost
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.problem import Problem
@@ -21,8 +22,8 @@ from rashomon_explorer.target import GibbsTarget
 class Gibbs:
     """An exact draw from exp(−βL).
 
-    Pure DP by bounded range; with δ > 0 and no ledger the best certificate of strongly convex
-    losses, under a ridge that it adds where that promises more.
+    Pure DP by bounded range; with δ > 0 the best certificate of strongly convex losses, in a ledger
+    of those that prove zCDP, under a ridge that it adds where that promises more.
     """
 
     name: ClassVar[str] = "gibbs"
@@ -30,7 +31,7 @@ class Gibbs:
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
-        pure = request.delta == 0 or bool(request.ledger)
+        pure = request.delta == 0 or request.ledger == ZCDP
 
         def made(tried: Request) -> tuple[float, Plan]:
             bought = _bought(tried, pure)

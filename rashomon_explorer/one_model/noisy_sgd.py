@@ -13,12 +13,14 @@ from rashomon_explorer.one_model.gradients import affordable_mu
 from rashomon_explorer.one_model.method import ModelOffer, declined
 from rashomon_explorer.one_model.unseen import generalisation_gap
 from rashomon_explorer.planning import Request
+from rashomon_explorer.planning.offers import price_at_order
 from rashomon_explorer.planning.sampled_descent import SampledDescent, plan_sampled_descent
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.progress import progress
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
-_WITH_LEDGER = " (in a ledger, where sampling costs more)"
+_IN_CHUNKS = " (rows in chunks are summed, and none are picked)"
+_WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class NoisySGD:
             delta=request.delta,
             mu=affordable_mu(request),
             sampling=not unsampled,
+            orders=_orders(request),
         )
         rows = f"about {bought.rate * request.n:.0f} rows" if bought.rate < 1 else "all rows"
         return ModelOffer(
@@ -81,12 +84,24 @@ def unsampled_because(request: Request) -> str:
     --------
     >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0, "row_norm": 1.0}
     >>> budget = {"ridge": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
-    >>> unsampled_because(Request(**rows, **budget, ledger=True))
-    ' (in a ledger, where sampling costs more)'
+    >>> unsampled_because(Request(**rows, **budget, ledger="zcdp"))
+    ' (in a ledger without a Rényi order, where sampling costs more)'
     """
-    if request.ledger:
-        return _WITH_LEDGER
+    if request.in_chunks:
+        return _IN_CHUNKS
+    if request.ledger and request.price_at_order is None:
+        return _WITHOUT_ORDER
     return "" if find_spec("dp_accounting") else _EXTRA
+
+
+def _orders(request: Request) -> tuple[tuple[float, float], ...]:
+    """Orders at which sampled steps must cost what a path does: a ledger's, and that of (ε, δ).
+
+    Their D_a/a may rise with a, so that only at the latter do they prove (ε, δ) by themselves.
+    """
+    at = request.price_at_order
+    own = price_at_order(request.epsilon, request.delta, True)
+    return () if at is None or own is None else tuple({at, own})
 
 
 def noisy_slope(

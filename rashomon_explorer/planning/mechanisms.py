@@ -10,7 +10,7 @@ from rashomon_explorer.planning.bounds.hit_rate import crowded_hit_rate
 from rashomon_explorer.planning.clipped_path import ClippedPathPlan, plan_clipped_path
 from rashomon_explorer.planning.ellipsoid import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan, plan_ellipsoid_exact
-from rashomon_explorer.planning.offers import Mechanism, Offer, Request, declined
+from rashomon_explorer.planning.offers import ZCDP, Mechanism, Offer, Request, declined
 from rashomon_explorer.planning.one_model import Iterated, Localisation, Regularised
 from rashomon_explorer.planning.path_planner import PathPlan, plan_path
 from rashomon_explorer.planning.planned import Plan
@@ -50,8 +50,8 @@ class ExactBest(Exact):
 
     def offer(self, request: Request) -> Offer:
         """Decline where this is nothing else than ``"exact"``."""
-        if request.ledger:
-            return declined(self, "a ledger adds up charges by one rule, that of bounded range")
+        if request.ledger == ZCDP:
+            return declined(self, "a ledger without a Rényi order takes bounded range alone")
         bought = self.plan(request)
         if bought.by_bounded_range:
             return declined(
@@ -226,8 +226,8 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def _by_the_best(request: Request) -> Plan:
-    # A ledger adds up by one rule, and no certificate gains without a ridge and δ.
-    gains = request.ridge > 0 and request.delta > 0 and not request.ledger
+    # No certificate gains without a ridge and δ, of which a ledger without an order has none left.
+    gains = request.ridge > 0 and request.delta > 0 and request.ledger != ZCDP
     return plan(**request.numbers, certificate="best" if gains else "oscillation")
 
 

@@ -52,6 +52,8 @@ class Request:
         Whether the price is to be what a ledger charges: a number is the order at which it adds up
         Rényi divergences, by default that of a ledger with this budget; ``"zcdp"`` stands for one
         that has none: of an earlier version, without a budget, or with δ = 0.
+    in_chunks : bool, default=False
+        Whether the rows are read in chunks, so that no method may pick some of them.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Request:
     delta: float
     n_draws: int
     ledger: bool | float | str = False
+    in_chunks: bool = False
 
     @property
     def price_at_order(self) -> tuple[float, float] | None:
@@ -82,6 +85,7 @@ class Request:
     def numbers(self) -> dict[str, Any]:
         """Arguments of :func:`rashomon_explorer.planning.plan`."""
         numbers = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        del numbers["in_chunks"]
         return {**numbers, "ledger": bool(self.ledger)}
 
     @property

@@ -69,13 +69,14 @@ def plan(
     ledger : bool, default=False
         Whether the price is to be what a ledger charges. Its rule is zCDP's, which holds however
         the charges follow from earlier results; a batch of draws by itself costs less
-        (:func:`rashomon_explorer.privacy.repeated_bounded_range`).
+        (:func:`rashomon_explorer.privacy.repeated_bounded_range`). With ``certificate="best"``
+        only certificates that prove zCDP are compared.
 
     Raises
     ------
     ValueError
         If a parameter is out of range, not two of the three are given, one draw with the wanted
-        hit rate is past the budget, or a ledger is to take another certificate's (ε, δ).
+        hit rate is past the budget.
 
     Warns
     -----
@@ -99,7 +100,8 @@ def plan(
     check_positive(radius=radius, row_norm=row_norm)
     check_nonnegative(delta=delta)
     check_delta(delta)
-    _check_certificate(certificate, ledger)
+    if certificate not in ("oscillation", "best"):
+        raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
     prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
     beta, draws = _settled(prices, epsilon, n_draws, hit_rate)
@@ -166,13 +168,3 @@ def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: floa
             "hit_rate"
         )
     return draws
-
-
-def _check_certificate(certificate: str, ledger: bool) -> None:
-    if certificate not in ("oscillation", "best"):
-        raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
-    if ledger and certificate == "best":
-        raise ValueError(
-            "a ledger adds up charges by one rule, and other certificates' parts in δ do not suit "
-            "the rule of bounded range: plan for a ledger with certificate='oscillation'"
-        )

@@ -124,6 +124,7 @@ class PriceList:
             beta=beta,
             delta=self.delta,
             n_draws=n_draws,
+            ledger=self.ledger,
         )
         found = best_certificate(every, self.delta)
         if found.guarantee is None or found.epsilon(self.delta) >= plain.epsilon(self.delta):
@@ -156,6 +157,7 @@ def _coldest(prices: PriceList, epsilon: float, n_draws: int) -> float:
         epsilon=epsilon,
         delta=prices.delta,
         n_draws=n_draws,
+        ledger=prices.ledger,
     )
     return max(beta, found)
 

@@ -58,6 +58,7 @@ def plan_sampled_descent(
     delta: float,
     mu: float,
     sampling: bool,
+    orders: tuple[tuple[float, float], ...] = (),
     start: float | None = None,
 ) -> SampledDescent:
     """Descent of the lesser promise, on all rows or, where ``sampling`` is allowed, on some.
@@ -80,6 +81,8 @@ def plan_sampled_descent(
         Price of steps over all rows.
     sampling : bool
         Whether the price of sampled steps may be asked for: it needs the extra ``accounting``.
+    orders : tuple of (float, float), default=()
+        Rényi orders a, and what D_a of sampled steps may be at most, as a ledger counts them.
     start : float, optional
         D, where the first state is another one than 0.
 
@@ -98,46 +101,65 @@ def plan_sampled_descent(
     whole = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
     if not sampling:
         return whole
-    hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(epsilon, delta))
+    hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu))
     if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting takes its time
         return whole
-    noise, guarantee = sampled_price(epsilon, delta)
+    noise, guarantee = sampled_price(epsilon, delta, orders)
     return SampledDescent(*_promised(constants, slope, start, _SAMPLED, noise), guarantee)
 
 
 @lru_cache(maxsize=64)
-def sampled_price(epsilon: float, delta: float) -> tuple[float, Guarantee]:
+def sampled_price(
+    epsilon: float, delta: float, orders: tuple[tuple[float, float], ...] = ()
+) -> tuple[float, Guarantee]:
     """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee.
+
+    With ``orders`` the cost is in Rényi divergences: at most D_a at each order a.
 
     Examples
     --------
     >>> noise, guarantee = sampled_price(1.0, 1e-6)
     >>> round(noise), 0.99 < guarantee.epsilon(1e-6) <= 1.0
     (47, True)
+    >>> round(sampled_price(1.0, 1e-6, orders=((22.0, 0.536),))[0])
+    51
     """
-    rate, steps = _SAMPLED
-    noise = _in_the_limit(epsilon, delta)
+    noise = _in_the_limit(gdp_mu(epsilon, delta))
     while True:  # more noise costs less, without end
-        curve = PoissonSampled(noise, rate, steps)
-        if (costs := curve.epsilon(delta)) <= epsilon:
+        ratio = _cost_ratio(noise, epsilon, delta, orders)
+        if ratio <= 1:
             break
-        noise *= costs / epsilon * 1.001
+        noise *= ratio ** (0.5 if orders else 1.0) * 1.001
+    rate, steps = _SAMPLED
     plain = gdp(2 * math.sqrt(steps) / noise)
+    proof = "Rényi divergences" if orders else "loss distributions composed"
     guarantee = Guarantee(
         "tradeoff",
         f"{steps} noisy sums over rows that are each taken with probability {rate:.4g} (Poisson "
-        "sampling, loss distributions composed)",
+        f"sampling, {proof})",
         rho=plain.rho,
         mu=plain.mu,
-        curve=curve,
+        curve=PoissonSampled(noise, rate, steps),
+        asked=(epsilon, delta) if orders else None,
     )
     return noise, guarantee
 
 
-def _in_the_limit(epsilon: float, delta: float) -> float:
+def _cost_ratio(
+    noise: float, epsilon: float, delta: float, orders: tuple[tuple[float, float], ...]
+) -> float:
+    """How many times what was asked for the sampled steps cost."""
+    rate, steps = _SAMPLED
+    curve = PoissonSampled(noise, rate, steps)
+    if not orders:
+        return curve.epsilon(delta) / epsilon
+    return max(curve.renyi_bound(order) / most for order, most in orders) * _SAFE
+
+
+def _in_the_limit(mu: float) -> float:
     """σ of many small steps, μ = 2q√T/σ; a place to start from."""
     rate, steps = _SAMPLED
-    return 2 * rate * math.sqrt(steps) / gdp_mu(epsilon, delta)
+    return 2 * rate * math.sqrt(steps) / mu
 
 
 def _promised(

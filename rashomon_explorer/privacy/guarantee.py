@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from rashomon_explorer.privacy.tradeoff import (
     envelope,
     from_dict,
 )
+from rashomon_explorer.privacy.tradeoff.base import REPLACE
 from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite, check_share
@@ -57,8 +58,9 @@ class Guarantee(Shown):
         Whether the noise came from a seed that its user knows. Such a run is reproducible, and
         private only towards those who cannot know the seed.
     curve : TradeOff, optional
-        A trade-off function, where more is proved than the numbers above say. What is chosen as
-        one goes, as with :func:`adaptive_epsilon`, counts neither μ nor curve nor orders.
+        A trade-off function for neighbours by replacement, where more is proved than the numbers
+        above say. :func:`adaptive_epsilon`, and so a ledger, counts its Rényi divergence at the one
+        order that was fixed beforehand; without an order it counts neither curve nor orders.
     orders : tuple of (float, float), default=()
         Orders a > 1, increasing, and D_a of Rényi DP in both directions, where it is known only
         there; see :func:`~rashomon_explorer.privacy.rdp`.
@@ -69,7 +71,8 @@ class Guarantee(Shown):
     Raises
     ------
     ValueError
-        If a number is negative or NaN, or ``approximate_delta`` above 1.
+        If a number is negative or NaN, ``approximate_delta`` is above 1, or ``curve`` is for other
+        neighbours than those by replacement.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Guarantee(Shown):
     curve: TradeOff | None = None
     orders: tuple[tuple[float, float], ...] = ()
     asked: tuple[float, float] | None = field(default=None, compare=False)
+    relation: ClassVar[str] = REPLACE
 
     def __post_init__(self) -> None:
         """Refuse numbers that would give budget back, or that no comparison refuses."""
@@ -104,6 +108,12 @@ class Guarantee(Shown):
             approximate_epsilon=self.approximate_epsilon,
         )
         check_share(approximate_delta=self.approximate_delta)
+        if self.curve is not None and self.curve.relation != self.relation:
+            raise ValueError(
+                f"curve must be for neighbours by {self.relation!r} (one record replaced), got "
+                f"one for {self.curve.relation!r}, which claims less loss than a replacement "
+                "causes: compute the curve with relation='replace'"
+            )
         if not self.orders:
             return
         known = [order for order, _ in self.orders]

@@ -228,11 +228,13 @@ class ModelBlock(ScoresRows, Selection):
         Returns
         -------
         LogisticRegression, LinearSVC or Ridge
-            A subclass of it, fitted, with ``coef_``, ``intercept_``, ``n_features_in_`` and
-            ``classes_``: logistic regression for probabilities of two or more classes, a linear
-            support vector classifier where only labels are known, ridge regression for targets.
+            A subclass of it, fitted, with ``encoded_coef_``, ``encoded_intercept_``,
+            ``n_features_in_`` and ``classes_``: logistic regression for probabilities of two or
+            more classes, a linear support vector classifier where only labels are known, ridge
+            regression for targets.
             It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``), and maps
-            them as the set does (its ``scale_``), in whose units ``coef_`` is.
+            them as the set does (its ``scale_``), in whose
+            units ``encoded_coef_`` is. ``coef_`` is there only for a set that clips no row.
 
         Raises
         ------

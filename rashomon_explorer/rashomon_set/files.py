@@ -2,17 +2,18 @@
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rashomon_explorer.durable_files import replace_file
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rashomon_set.parts import Arrays, Values
 
@@ -22,6 +23,9 @@ Class = TypeVar("Class", bound=type)
 FORMAT = "rashomon-explorer set"
 VERSION = 1
 _HEADER = "header"
+
+# MemoryError: an array that claims to be larger than its entry. RuntimeError: an encrypted entry.
+_UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
 class Parts(Protocol):
@@ -62,11 +66,26 @@ def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
-    name, kind = next((name, kind) for name, kind in _KINDS.items() if type(models) is kind.holds)
+    arrays = _arrays_of(models)
+    mode = 0o644 if _kind_of(models)[1].public else 0o600
+    replace_file(target, lambda file: np.savez(file, **arrays), mode=mode)
+
+
+def write(models: Parts, file: BinaryIO) -> None:
+    """Write a set into an open file, as ``save`` does into one of its own."""
+    np.savez(file, **_arrays_of(models))
+
+
+def _kind_of(models: Parts) -> tuple[str, Kind]:
+    return next((name, kind) for name, kind in _KINDS.items() if type(models) is kind.holds)
+
+
+def _arrays_of(models: Parts) -> dict[str, Any]:
+    """Arrays of a set, with its values as one of them."""
     arrays, values = models.to_parts()
-    header = {"format": FORMAT, "version": VERSION, "kind": name, **values}
+    header = {"format": FORMAT, "version": VERSION, "kind": _kind_of(models)[0], **values}
     written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
-    _write(target, {**arrays, _HEADER: written}, public=kind.public)
+    return {**arrays, _HEADER: written}
 
 
 def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
@@ -87,32 +106,45 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
     return models
 
 
-def _write(target: Path, arrays: dict[str, Any], *, public: bool) -> None:
-    """Write beside the place and move there: half a file is never found under the name."""
-    # mkstemp lets its owner alone read, which is right for what curators keep.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        if public:
-            os.chmod(name, 0o644)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
-        if not zipfile.is_zipfile(file):
-            raise DataError(f"{path} is no file of a set: it is not an npz archive")
+        try:
+            return _unpacked(file, path)
+        except _UNREADABLE:
+            pass
+    # zipfile takes an error of the disk, which may pass, for damage: judge bytes that were read.
+    content = BytesIO(Path(path).read_bytes())
+    if not zipfile.is_zipfile(content):
+        raise DataError(f"{path} is no file of a set: it is not an npz archive")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        return _unpacked(content, path)
+    except _UNREADABLE as error:
         raise DataError(f"{path} is damaged, or was not written by save") from error
+
+
+def _unpacked(file: BinaryIO, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    if not zipfile.is_zipfile(file):
+        raise zipfile.BadZipFile
+    if _expands(file):
+        raise DataError(
+            f"{path} was not read: it is compressed or expands beyond its own size, and a file "
+            "written by save does neither. Save the set again where it was made"
+        )
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _expands(file: BinaryIO) -> bool:
+    """Whether reading the entries of an archive can take more memory than its own size."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    stored = all(
+        one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
+        for one in entries
+    )
+    # Entries can share their bytes, so that their sum counts.
+    return not stored or sum(one.file_size for one in entries) > file.seek(0, os.SEEK_END)
 
 
 def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

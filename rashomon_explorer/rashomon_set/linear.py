@@ -44,6 +44,8 @@ class RashomonSet(ModelBlock, CuratorSet):
     narrowed : float, optional
         Another ψ, where :meth:`inside` or :meth:`rethreshold` set one; the plan keeps the one that
         was asked for.
+    reaches_sphere : bool, default=False
+        Whether the Rashomon set is known to go on beyond the ball; looked for without privacy only.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class RashomonSet(ModelBlock, CuratorSet):
     acceptance: float
     sampler: str
     narrowed: float | None = None
+    reaches_sphere: bool = False
 
     def __post_init__(self) -> None:
         """Freeze what the curator knows, too."""
@@ -100,6 +103,8 @@ class RashomonSet(ModelBlock, CuratorSet):
         ['the radius binds']
         """
         radius = self.plan.radius
+        if radius is not None and self.reaches_sphere:
+            return (f"the radius binds: {sphere_in_words(radius)}",)
         if radius is None or not self.minimum.on_boundary:
             return ()
         return (
@@ -207,6 +212,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             "acceptance": number(self.acceptance),
             "sampler": self.sampler,
             "narrowed": None if self.narrowed is None else number(self.narrowed),
+            "reaches_sphere": self.reaches_sphere,
         }
 
     @classmethod
@@ -222,6 +228,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             acceptance=number_of(values["acceptance"]),
             sampler=values["sampler"],
             narrowed=None if narrowed is None else number_of(narrowed),
+            reaches_sphere=values.get("reaches_sphere", False),  # not in files of older versions
         )
 
     def _public_view(self) -> ModelBlock:
@@ -232,3 +239,15 @@ class RashomonSet(ModelBlock, CuratorSet):
 
     def _within(self, psi: float) -> Self:
         return replace(self, narrowed=psi)
+
+
+def sphere_in_words(radius: float) -> str:
+    """Say what it means that a Rashomon set reaches the sphere of its ball, and what to do.
+
+    >>> print(sphere_in_words(32.0).split(":")[0])
+    the Rashomon set reaches the sphere ‖θ‖ = 32
+    """
+    return (
+        f"the Rashomon set reaches the sphere ‖θ‖ = {radius:.4g}: models beyond it are as good and "
+        "are left out. A larger radius= takes more of them, a ridge= > 0 bounds the set by itself"
+    )

@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.coefficients import EncodedCoefficients
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.rashomon_set.arrays import places_of_key
 from rashomon_explorer.rashomon_set.links import seen_rows
@@ -59,17 +60,30 @@ class LinearDraws(Protocol):
         """Linear scores that a model gives a row."""
 
 
-class ShortensRows:
+class ShortensRows(EncodedCoefficients):
     """A linear model that shortens rows to ``row_norm_`` before it scores them.
 
-    Without that step a long row would get another prediction than the set gives it. Fitted anew,
-    the model is scikit-learn's own: ``row_norm_`` is then infinite.
+    Without that step a long row would get another prediction than the set gives it. ``coef_`` is
+    there where rows are neither clipped nor mapped. Fitted anew, the model is scikit-learn's own:
+    ``row_norm_`` is then infinite.
     """
 
     row_norm_: float
     scale_: ColumnMap | None
-    coef_: FloatArray
-    intercept_: Any
+
+    @property
+    def _scores_rows_unchanged(self) -> bool:
+        return math.isinf(self.row_norm_) and self.scale_ is None
+
+    @EncodedCoefficients.coef_.setter
+    def coef_(self, values: FloatArray) -> None:
+        """Take what scikit-learn's fit found."""
+        self.encoded_coef_ = values
+
+    @EncodedCoefficients.intercept_.setter
+    def intercept_(self, values: Any) -> None:
+        """Take what scikit-learn's fit found."""
+        self.encoded_intercept_ = values
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit as scikit-learn does, without shortening rows."""
@@ -80,7 +94,7 @@ class ShortensRows:
         check_is_fitted(self)
         checked = validate_data(self, X, dtype=np.float64, reset=False)
         rows = seen_rows(checked, self.row_norm_, self.scale_)
-        scores = rows @ self.coef_.T + self.intercept_
+        scores = rows @ self.encoded_coef_.T + self.encoded_intercept_
         return np.asarray(scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores)
 
 
@@ -144,7 +158,7 @@ def _labels(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> Dra
 
 def _classifier(models: LinearDraws, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
     model.classes_ = np.array(models.classes or range(models.n_classes))
-    model.coef_, model.intercept_ = coef.copy(), intercept.copy()
+    model.encoded_coef_, model.encoded_intercept_ = coef.copy(), intercept.copy()
     model.n_iter_ = np.zeros(1, dtype=int)
     return model
 
@@ -153,7 +167,8 @@ def _targets(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> Dr
     low, high = models.target_bounds
     half = (high - low) / 2
     model = DrawnRidge()
-    model.coef_, model.intercept_ = coef[0] * half, float(intercept[0] * half + (low + high) / 2)
+    model.encoded_coef_ = coef[0] * half
+    model.encoded_intercept_ = float(intercept[0] * half + (low + high) / 2)
     return model
 
 

@@ -126,7 +126,7 @@ class WrittenTrees:
     def _sklearn_tree(self, draw: int) -> Any:
         tree = self._tree(draw)
         names = self.models.feature_names
-        return as_sklearn(tree, len(names) or 1 + _last_column(tree), self.classes)
+        return as_sklearn(tree, len(names) or 1 + _last_column(tree), self.classes, names)
 
 
 def _last_column(tree: Node) -> int:

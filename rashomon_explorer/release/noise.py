@@ -117,4 +117,4 @@ def on_grid(values: FloatArray, noise: Noise) -> FloatArray:
     if noise.scale == 0:
         return values
     step = 2.0 ** math.floor(math.log2(noise.scale)) / _GRID_PER_SCALE
-    return np.asarray(np.round(values / step) * step)
+    return np.asarray(np.round(values / step) * step + 0.0)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
@@ -154,7 +155,7 @@ def release(
     charge = _reserve(book, guarantee, run, note)
 
     def answer() -> tuple[Answer, ...]:
-        rows = Rows.read(public, X, y, groups)
+        rows = Rows.read(public, *map(read_mapped, (X, y, groups)))
         _refuse_leaky(recall(rows.X))
         if charge is not None:
             recognise(charge.path, rows.X)
@@ -292,7 +293,7 @@ def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int,
             f"{name} has no shape, and a ledger must be charged before a value is read: give an "
             f"array, a DataFrame or a list, got {type(values).__name__}"
         )
-    return tuple(np.shape(values)) if shape is None else shape
+    return np.asarray(values).shape if shape is None else shape
 
 
 def _with_source(guarantee: Guarantee, random_state: int | None) -> Guarantee:

@@ -1,9 +1,9 @@
 """A report in its place: whole or not at all."""
 
-import os
-import tempfile
 from os import PathLike
 from pathlib import Path
+
+from rashomon_explorer.durable_files import replace_file
 
 
 def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
@@ -17,15 +17,6 @@ def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
 
 
 def write_text(target: Path, text: str, *, public: bool) -> None:
-    """Write beside the place and move there; what is not public, its owner alone can read."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644 if public else 0o600)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a report; one that is not public can be read by its owner only."""
+    content = text.encode()
+    replace_file(target, lambda file: file.write(content), mode=0o644 if public else 0o600)

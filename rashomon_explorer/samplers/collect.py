@@ -81,4 +81,4 @@ def to_public_grid(theta: FloatArray) -> FloatArray:
     >>> float(to_public_grid(np.array([1 / 3]))[0]) * 2**20
     349525.0
     """
-    return np.round(theta * _GRID) / _GRID
+    return np.round(theta * _GRID) / _GRID + 0.0  # −0.0 and 0.0 are one output

@@ -17,6 +17,8 @@ from rashomon_explorer.target import GibbsTarget
 
 _TOGETHER = 16  # steps of a chain between two places where all wait for each other
 _ROUNDING = 1e-14  # length of a chord, in the units of its direction
+_FLAT = 1e-9  # of the largest curvature: directions that change no row's score
+_MOST_RAYS = 256
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ class _Walk:
     def __init__(self, target: GibbsTarget, n_chains: int) -> None:
         minimum = target.problem.minimum
         self._target = target
-        self._envelope = Envelope.of(target)
+        # The chains' metric, and so the draws of a seed, depend on no budget.
+        metric = GibbsTarget(target.problem, 1 / target.psi, target.psi) if target.psi else target
+        self._envelope = Envelope.of(metric)
         self._outer = self._envelope.outer_radius(target.psi)
         self._level = minimum.value + target.psi
         self._u = np.zeros((target.problem.p, n_chains))
@@ -152,3 +156,46 @@ class _Walk:
         low, high = self._target.problem.domain.chord(self.theta[:, chains], move)
         low = np.minimum(np.maximum(-along - root, low), 0.0)
         return low, np.maximum(np.minimum(-along + root, high), 0.0)
+
+
+def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
+    """Whether the Rashomon set is known to go on beyond the ball of models (curator).
+
+    The points of the sphere are tried that lie along the axes of the Hessian at the minimum and
+    along the draws. Directions that change no score are left out: the ball ends the set there,
+    and no prediction depends on it.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        On a ball around 0.
+    draws : ndarray of shape (n_draws, p)
+        Models of the set.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem import Problem
+    >>> rows, labels = [[0.9], [0.6], [-0.7], [0.1]] * 50, [1, 1, -1, -1] * 50
+    >>> for radius in (4.0, 400.0):
+    ...     target = GibbsTarget(Problem(rows, labels, radius=radius), beta=1.0, psi=0.01)
+    ...     print(reaches_sphere(target, np.empty((0, 2))))
+    True
+    False
+    """
+    problem, minimum = target.problem, target.problem.minimum
+    level = minimum.value + target.psi
+    if minimum.on_boundary:
+        return True
+    curvature, vectors = np.linalg.eigh(problem.hessian(minimum.theta))
+    curvature = curvature - problem.ridge
+    vectors = vectors[:, curvature > _FLAT * curvature[-1]]
+    best = vectors @ (vectors.T @ minimum.theta)
+    along = vectors @ (vectors.T @ (draws[:_MOST_RAYS].T - minimum.theta[:, None]))
+    rays = np.concatenate([vectors, -vectors, along], axis=1)
+    lengths = np.linalg.norm(rays, axis=0)
+    rays = rays[:, lengths > 0] / lengths[lengths > 0]
+    inward = rays.T @ best
+    reach = np.sqrt(inward**2 + problem.domain.radius**2 - best @ best) - inward
+    points = best[:, None] + reach * rays
+    blocks = (points[:, at : at + _TOGETHER] for at in range(0, points.shape[1], _TOGETHER))
+    return any(bool((problem.value(block) <= level).any()) for block in blocks)

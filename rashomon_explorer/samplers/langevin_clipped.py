@@ -33,7 +33,7 @@ class LangevinClipped(PlannedPath):
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.5], [-0.5]] * 500, [1, 0] * 500
     >>> asked = RashomonClassifier(sampler="langevin_clipped", random_state=0)
-    >>> bool(asked.fit(X, y).coef_[0, 0] > 0)
+    >>> bool(asked.fit(X, y).encoded_coef_[0, 0] > 0)
     True
     """
 

@@ -1,11 +1,13 @@
 """Langevin chains under a ledger: their last states for less, their trace for the path's price."""
 
+import os
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, withheld
 from rashomon_explorer.randomness import is_seeded, noise_assumptions
 from rashomon_explorer.samplers.drift import PathTarget
@@ -45,6 +47,8 @@ class MeteredLangevin:
         If the ledger does not allow the price; nothing was run or spent.
     FitError
         From every method, if a step fails; the price stays spent.
+    LedgerError
+        From every method, in a process that was forked after the charge.
     ValueError
         If the sampler pays for paths already, or the last state has no certificate.
 
@@ -88,6 +92,15 @@ class MeteredLangevin:
             ledger.reserve(self.guarantee, note=f"{self._note}: last states")
         ]
         self._charges[0].start()
+        self._holder = os.getpid()
+
+    def _refuse_copies(self) -> None:
+        """Refuse a forked copy, whose noise is another: it would show a second draw unpaid."""
+        if os.getpid() != self._holder:
+            raise LedgerError(
+                "these chains belong to the process that charged the ledger for them: what a "
+                "forked copy shows would be a second draw for one charge. Make new ones there"
+            )
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
         """Certificate with what it assumes of the noise."""
@@ -107,6 +120,7 @@ class MeteredLangevin:
         ----------
         n_steps : int, optional
         """
+        self._refuse_copies()
         withheld(lambda: self._states.extend(islice(self._steps, n_steps)))
 
     def trace(self) -> FloatArray:
@@ -125,6 +139,7 @@ class MeteredLangevin:
         LedgerError
             If the last states were shown before the path was paid for.
         """
+        self._refuse_copies()
         if len(self._charges) == 1:
             path = self._stated(self._path.certificate(self._target))
             note = f"{self._note}: the trace too"

@@ -46,7 +46,7 @@ class ObjectivePerturbationSampler:
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.5], [-0.5]] * 500, [1, 0] * 500
     >>> asked = RashomonClassifier(sampler="objective_perturbation", delta=0.0, random_state=0)
-    >>> bool(asked.fit(X, y).coef_[0, 0] > 0), asked.guarantee_.epsilon(0.0)
+    >>> bool(asked.fit(X, y).encoded_coef_[0, 0] > 0), asked.guarantee_.epsilon(0.0)
     (True, 1.0)
     """
 

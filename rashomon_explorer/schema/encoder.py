@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.carries_leaks import CarriesLeaks
 from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer.containers import check_readable, column_labels, values_of
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.schema.encoding import encoded_rows
 from rashomon_explorer.schema.numeric import Numeric
 from rashomon_explorer.schema.table_schema import TableSchema
-from rashomon_explorer.schema.tables import column_labels, find_features
-from rashomon_explorer.shapes import public_shape
+from rashomon_explorer.schema.tables import find_features, names_of_features
+from rashomon_explorer.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer.users_line import users_line
 
 
@@ -45,9 +45,9 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     feature_groups_ : dict of str to tuple of str
         Which columns are one feature.
     n_features_in_ : int
-        Number of columns of the table.
+        Number of columns of the table that are features; a target beside them is none.
     feature_names_in_ : ndarray of str
-        Their names, where they have any.
+        Their names in the table's order, where they have any.
 
     See Also
     --------
@@ -88,7 +88,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         self.schema = schema
         self.row_norm = row_norm
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> "TableEncoder":
         """Compare the table's columns with the schema; no value is read.
 
@@ -126,8 +126,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             self.schema_ = TableSchema(tuple(Numeric(str(name), (-1, 1)) for name in names))
         else:
             self.schema_ = TableSchema.of(self.schema)
-            find_features(self.schema_, X)
-            self._note_columns(X)
+            self._note_columns(X, find_features(self.schema_, X))
         self.feature_groups_ = self.schema_.feature_groups
         return self
 
@@ -168,7 +167,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.schema is None:
-            return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+            return input_names(self, input_features)
         return np.asarray(self.schema_.encoded_names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
@@ -180,16 +179,19 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
     def _numbers(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         """Array of numbers, checked as scikit-learn does."""
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset)
+        check_readable("X", X)
+        rows = validate_data(
+            self, values_of(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+        )
         return np.asarray(rows)
 
-    def _note_columns(self, X: Any) -> None:
-        labels, shape = column_labels(X), public_shape(X, 2)
+    def _note_columns(self, X: Any, places: list[Any]) -> None:
+        labels = column_labels(X)
         if labels is not None:
-            self.feature_names_in_ = np.asarray([str(label) for label in labels], dtype=object)
+            self.feature_names_in_ = names_of_features(labels, places)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.n_features_in_ = 0 if shape is None else shape[1]
+        self.n_features_in_ = len(places)
 
     def _leak(self) -> str:
         return self.schema_.leak

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer.containers import check_readable, column_labels
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.schema.anything import Anything
 from rashomon_explorer.schema.categorical import Categorical
@@ -17,7 +18,7 @@ from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.dates import looks_like_dates
 from rashomon_explorer.schema.numeric import Numeric
 from rashomon_explorer.schema.table_schema import TableSchema
-from rashomon_explorer.schema.tables import cells_of, column_labels
+from rashomon_explorer.schema.tables import cells_of
 from rashomon_explorer.schema.words import quoted, suggestion
 from rashomon_explorer.schema.yes_no import YesNo
 
@@ -45,7 +46,7 @@ def propose_schema(
 
     Parameters
     ----------
-    frame : DataFrame of pandas or polars
+    frame : DataFrame of pandas or polars, Arrow table
     target : str, optional
         Column to predict.
     sensitive : iterable of str, default=()
@@ -74,6 +75,7 @@ def propose_schema(
       home  yes/no 'own', 'rent', missing: indicator,
             LEARNT, to be confirmed: kind, levels, missing
     """
+    check_readable("frame", frame)
     labels = column_labels(frame)
     if labels is None:
         raise DataError(f"a schema is proposed for a DataFrame, got {type(frame).__name__}")

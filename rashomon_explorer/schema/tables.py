@@ -5,30 +5,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
+from numpy.typing import NDArray
 
+from rashomon_explorer.containers import as_pandas, check_readable, column_labels, shape_of
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.schema.checks import check_unique
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.table_schema import TableSchema
 from rashomon_explorer.schema.words import quoted, suggestion
-from rashomon_explorer.shapes import public_shape
 
 Place = Any
 """A column's label in a frame, its position in an array."""
-
-
-def column_labels(X: Any) -> list[Any] | None:
-    """Labels of a frame of pandas or polars; None for what has none.
-
-    Examples
-    --------
-    >>> column_labels(pd.DataFrame({"age": [20]})), column_labels([[20]])
-    (['age'], None)
-    """
-    # By its type: to ask whatever was given for an attribute could be a look at its values.
-    is_frame = isinstance(X, pd.DataFrame) or type(X).__module__.split(".")[0] == "polars"
-    return list(X.columns) if is_frame and hasattr(X, "columns") else None
 
 
 def find_features(schema: TableSchema, X: Any) -> list[Place]:
@@ -37,9 +24,9 @@ def find_features(schema: TableSchema, X: Any) -> list[Place]:
     Parameters
     ----------
     schema : TableSchema
-    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
-        A frame holds every feature, in any order, and may leave the other columns out. An array
-        holds the features in the schema's order, or all columns.
+    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+        A frame is read by its column names: it holds every feature, in any order, and may leave the
+        other columns out. An array holds the features in the schema's order, or all columns.
 
     Returns
     -------
@@ -58,10 +45,18 @@ def find_features(schema: TableSchema, X: Any) -> list[Place]:
     >>> find_features(schema, pd.DataFrame({"age": [20]})), find_features(schema, [[7, 20]])
     (['age'], [1])
     """
-    if issparse(X):
-        raise TypeError("X is sparse, expected a dense table: use X.toarray()")
+    check_readable("X", X)
     labels = column_labels(X)
     return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
+
+
+def names_of_features(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any]:
+    """Names of a frame's features, in the frame's order.
+
+    >>> names_of_features(["y", "b", "a"], ["a", "b"]).tolist()
+    ['b', 'a']
+    """
+    return np.array([str(label) for label in labels if label in set(places)], dtype=object)
 
 
 def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[Place]:
@@ -102,7 +97,7 @@ def _check_features(schema: TableSchema) -> None:
 
 def _by_position(schema: TableSchema, X: Any) -> list[Place]:
     _check_features(schema)
-    shape = public_shape(X, 2)
+    shape = shape_of(X, 2)
     if shape is None or len(shape) != 2:
         found = "a table that states no shape" if shape is None else f"shape {shape}"
         raise DataError(f"X must be a table with rows and columns, got {found}")
@@ -121,7 +116,7 @@ def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
 
     Parameters
     ----------
-    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
 
     Returns
     -------
@@ -134,12 +129,11 @@ def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
     >>> cells_of([["x", 2.0]])(Anything("b"), 1).tolist()
     [2.0]
     """
-    if isinstance(X, pd.DataFrame):
-        return lambda column, place: pd.Series(X[place], name=column.name)
-    if column_labels(X) is not None:
-        return lambda column, place: _plain(X[place].to_numpy(), column)
+    frame = as_pandas(X)
+    if isinstance(frame, pd.DataFrame):
+        return lambda column, place: pd.Series(frame[place], name=column.name)
     # Text and numbers in one list would all become text.
-    table = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    table = np.asarray(frame) if hasattr(frame, "dtype") else np.asarray(frame, dtype=object)
     if table.ndim != 2:
         raise DataError("X must be a table whose rows are all of one length")
     return lambda column, place: _plain(table[:, place], column)

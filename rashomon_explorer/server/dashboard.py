@@ -23,12 +23,16 @@ from jupyter_server.utils import url_path_join
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError
 from voila.app import Voila
+from voila.request_info_handler import RequestInfoSocketHandler
+from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer.assets import asset_path
+from rashomon_explorer.server.masked_log import mask_tokens
 from rashomon_explorer.server.packed_files import Packed, PackedFile, packed_files
 from rashomon_explorer.server.serving import LOOPBACK, Serving
-from rashomon_explorer.server.visitors import LimitedPages, Visitors
+from rashomon_explorer.server.template_files import TemplateFile
+from rashomon_explorer.server.visitors import LimitedPages, Visitors, in_words
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""
@@ -37,6 +41,16 @@ _KILL_ATTEMPTS = 50
 
 ANYWHERE = ("", "0.0.0.0", "::")
 """Addresses that stand for all of this machine's, its own among them."""
+
+
+_IN_PLACE: Mapping[Any, Any] = {
+    TornadoVoilaHandler: LimitedPages,
+    TemplateStaticFileHandler: TemplateFile,
+}
+"""What takes the place of Voilà's handlers.
+
+Its `RequestInfoSocketHandler` is left out: the page does not use it, and it asks for no token.
+"""
 
 
 class RunningInterpreter(KernelSpecManager):
@@ -80,14 +94,15 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Let the page count how many of it are open, and have its scripts as packed files."""
+        """Count open pages, serve scripts as packed files, and answer 404 for odd addresses."""
         files = [
             (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
             for name, packed in self._files().items()
         ]
-        return files + [
-            (rule[0], LimitedPages, *rule[2:]) if rule[1] is TornadoVoilaHandler else rule
+        return [(path, in_words(kind), given) for path, kind, given in files] + [
+            (rule[0], in_words(_IN_PLACE.get(rule[1], rule[1])), *rule[2:])
             for rule in super().init_handlers()
+            if rule[1] is not RequestInfoSocketHandler
         ]
 
     def start(self) -> None:
@@ -138,6 +153,8 @@ def serve(serving: Serving) -> None:
     """Start the dashboard and serve until Ctrl-C."""
     # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
     logging.getLogger("tornado").setLevel(logging.ERROR)
+    mask_tokens(serving.token)
+    os.umask(0o077)  # kernels inherit it: temporary files too are for this account alone
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
         os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(serving.home)})
         dashboard = Dashboard(serving, connection_dir_root=scratch)

@@ -58,6 +58,16 @@ class InWords(JupyterHandler):
         self.finish(_PAGE.format(title="Rashomon Explorer", body=body))
 
 
+def in_words(handler: type[RequestHandler]) -> type[RequestHandler]:
+    """Return the handler, or one that refuses in words where it would render a missing template.
+
+    Rendering fails, and each such address would leave three stack traces in the log.
+    """
+    if handler.write_error is not JupyterHandler.write_error:
+        return handler
+    return type(handler.__name__, (InWords, handler), {})
+
+
 class AskForToken(InWords, LoginFormHandler):
     """What a visitor without the token sees."""
 

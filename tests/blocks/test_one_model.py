@@ -66,9 +66,13 @@ def _methods() -> list[Any]:
 def test_the_model_of_blocks_is_that_of_the_table(kind: str, method: str) -> None:
     whole, blocked = _both(kind, method=method)
     if not (kind in KINKED and method in EXACT):  # the same law, proposed by a coarser bound
-        np.testing.assert_allclose(blocked.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(blocked.intercept_, whole.intercept_, rtol=1e-12, atol=1e-12)
-    assert blocked.plan_ == whole.plan_
+        np.testing.assert_allclose(
+            blocked.encoded_coef_, whole.encoded_coef_, rtol=1e-12, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            blocked.encoded_intercept_, whole.encoded_intercept_, rtol=1e-12, atol=1e-12
+        )
+    assert blocked.plan_.offer == whole.plan_.offer
     assert set(whole.guarantee_.assumptions) <= set(blocked.guarantee_.assumptions)
     rows = row_blocks(X, labelled=False)
     np.testing.assert_array_equal(blocked.predict(rows), blocked.predict(X))
@@ -83,27 +87,33 @@ def test_private_columns_are_those_of_the_table() -> None:
     whole, blocked = _both("two", standardize="private")
     assert whole.scale_ is not None
     np.testing.assert_array_equal(blocked.scale_.spread, whole.scale_.spread)
-    np.testing.assert_allclose(blocked.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(blocked.encoded_coef_, whole.encoded_coef_, rtol=1e-12, atol=1e-12)
 
 
 def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     method: Any = METHODS["noisy_sgd"]
     whole, blocked = Problem(X, SIGNS, loss="hinge"), BlockProblem(_blocks(SIGNS), loss="hinge")
-    offer = method.offer(_request(ledger=True))
-    assert not offer.picks_rows
+    offer = method.offer(_request(ledger=True, in_chunks=True))
+    assert not offer.picks_rows and "chunks" in offer.why
     drawn = [method.draw(one, offer, np.random.default_rng(0)) for one in (whole, blocked)]
     np.testing.assert_allclose(*drawn, rtol=1e-9)
     pytest.importorskip("dp_accounting")
-    assert method.offer(_request(ledger=False)).picks_rows
-    picking = DPClassifier(**BUDGET, classes=["no", "yes"], loss="hinge", method="noisy_sgd")
+    for ledger in (False, True):
+        assert method.offer(_request(ledger=ledger)).picks_rows
+    settings: dict[str, Any] = {"classes": ["no", "yes"], "loss": "hinge"}
+    whole = DPClassifier(**BUDGET, **settings, method="noisy_sgd").fit(_blocks(LABELS))
+    assert whole.plan_.offer.settings.rate == 1.0
+    picking = DPClassifier(**BUDGET, **settings, method="iterated_batches", ridge=10.0)
     with pytest.raises(TypeError, match=r"picks rows.*Nothing was read or charged: name one"):
         picking.fit(_blocks(LABELS))
 
 
-def _request(ledger: bool) -> Request:
+def _request(ledger: bool, in_chunks: bool = False) -> Request:
     asked: dict[str, Any] = {"n": N, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0}
     asked |= {"ridge": 0.0, "n_draws": 1}
-    return Request(**asked, row_norm=2**0.5, epsilon=0.3, delta=1e-6, ledger=ledger)
+    return Request(
+        **asked, row_norm=2**0.5, epsilon=0.3, delta=1e-6, ledger=ledger, in_chunks=in_chunks
+    )
 
 
 def test_classes_must_be_declared_and_a_seedless_fit_says_what_it_assumes() -> None:

@@ -1,5 +1,8 @@
 """Sums over blocks have the same digits whatever the rows are in and whoever adds them."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -11,13 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rashomon_explorer import DPClassifier
 from rashomon_explorer.blocks import RowBlocks, row_blocks
+from rashomon_explorer.blocks.columns import column_of
+from rashomon_explorer.blocks.dask_rows import DaskRows
 from rashomon_explorer.blocks.kept import kept
 from rashomon_explorer.blocks.seen import Seen
 from rashomon_explorer.blocks.steps import AsNumbers
 from rashomon_explorer.blocks.tree import Tree, branches
 from rashomon_explorer.blocks.workers import Jobs, Threads
-from rashomon_explorer.exceptions import DataError, RowsChangedError
+from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 
 N, D, BLOCK = 1_037, 3, 64
 RNG = np.random.default_rng(7)
@@ -238,3 +244,195 @@ def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> Non
     table = replace(row_blocks(tmp_path, target="label").then(AsNumbers()), rows=16)
     with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
         table.reduce(_sums)
+
+
+def _write(folder: Path, *names: str) -> None:
+    """Files of one row each, whose only value is their number."""
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        frame = pd.DataFrame({"a": [float(number)], "label": [1.0]})
+        frame.to_parquet(folder / name, index=False)
+
+
+def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset")
+    _write(
+        tmp_path,
+        "part-0.parquet",
+        "_temporary/0/part-1.parquet",
+        ".staging/part-2.parquet",
+        "_part-3.parquet",
+        ".part-4.parquet",
+        "more/part-5.parquet",
+        "more/_temporary/part-6.parquet",
+    )
+    found = row_blocks(tmp_path, target="label").held()[0]["a"].tolist()
+    read = dataset.dataset(tmp_path, format="parquet").to_table()["a"].to_pylist()
+    assert sorted(found) == sorted(read) == [0.0, 5.0]
+    _write(tmp_path / "failed", "_part-0.parquet")
+    with pytest.raises(DataError, match=r"1 begin with _ or . and are skipped"):
+        row_blocks(tmp_path / "failed", target="label")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("r=EU/p.parquet", "r=US/p.parquet"),
+        ("m=01/p.parquet", "m=12/p.parquet", "m=-3/p.parquet"),
+        ("m=+1/p.parquet", "m=3000000000/p.parquet"),
+        ("m=1/r=a%20b/p.parquet", "m=2/r=__HIVE_DEFAULT_PARTITION__/p.parquet"),
+        ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
+    ],
+)
+def test_folders_give_the_columns_that_pyarrow_gives(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset")
+    _write(tmp_path, *names)
+    read = dataset.dataset(tmp_path, format="parquet", partitioning="hive").to_table().to_pandas()
+    want = read.drop(columns="label").sort_values("a", ignore_index=True)
+    table = row_blocks(tmp_path, target="label")
+    assert list(table.source.names or ()) == list(want)
+    rows = table.held()[0].sort_values("a", ignore_index=True)
+    pd.testing.assert_frame_equal(rows, want, check_dtype=False)
+    for name in want:
+        assert set(column_of(table, name).dropna()) == set(want[name].dropna())
+
+
+def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for number, (names, message) in enumerate(
+        (
+            (("m=1/p.parquet", "q=1/p.parquet"), "the same key=value folders"),
+            (("m=1/p.parquet", "p.parquet"), "the same key=value folders"),
+            (("m=1/m=2/p.parquet",), "two folders of column 'm'"),
+            (("a=5/p.parquet",), "has a column 'a', which its folder names too"),
+        )
+    ):
+        _write(tmp_path / str(number), *names)
+        with pytest.raises(DataError, match=message):
+            row_blocks(tmp_path / str(number), target="label")
+    _write(tmp_path / "text", "r=EU/p.parquet", "r=US/p.parquet")
+    rows = row_blocks(tmp_path / "text", target="label")
+    with pytest.raises(DataError, match="r holds text, from the names of folders: declare it"):
+        DPClassifier(classes=[0, 1]).fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # in Dask's own calls of pandas
+def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: Path) -> None:
+    """Dask's optimiser joins other files for one column than for many."""
+    dd = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
+    for number, low in enumerate(range(0, N, 130)):
+        frame.iloc[low : low + 130].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
+    lazy = dd.read_parquet(tmp_path)
+    want = _bits(small(row_blocks(X, Y)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "rashomon_explorer.blocks.dask_rows.count_partitions",
+            lambda data: pytest.fail("counted"),
+        )
+        for table in (
+            row_blocks(lazy, target="label"),
+            row_blocks(lazy[["a", "b", "c"]], lazy["label"]),
+        ):
+            assert table.is_counted and _bits(small(table)) == want
+    filtered = lazy[lazy.a < np.inf]
+    for table in (
+        row_blocks(filtered, target="label"),
+        row_blocks(filtered[["a", "b", "c"]], filtered["label"]),
+        row_blocks(filtered, target="label", lengths=True),
+    ):
+        assert _bits(small(table)) == want
+
+
+def _of_length(number: int, lengths: list[int]) -> pd.DataFrame:
+    return pd.DataFrame({"a": np.ones(lengths[number]), "label": np.ones(lengths[number])})
+
+
+def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() -> None:
+    """Also where another partition makes up for it, and no checksum was taken."""
+    dd = pytest.importorskip("dask.dataframe")
+    made = partial(_of_length, lengths=[5, 5])
+    frame = dd.from_map(made, [0, 1], meta=pd.DataFrame({"a": [0.0], "label": [0.0]})[:0])
+    table = row_blocks(frame, target="label", lengths=[5, 5])
+    assert isinstance(table.source, DaskRows)
+    assert [len(rows) for rows, _ in table.source.pieces(0, 10)] == [5, 5]
+    changed = row_blocks(
+        dd.from_map(partial(_of_length, lengths=[6, 4]), [0, 1], meta=frame._meta),
+        target="label",
+        lengths=[5, 5],
+    )
+    for low, high, number in ((0, 10, 0), (0, 5, 0), (5, 10, 1)):
+        with pytest.raises(RowsChangedError, match=f"partition {number} has"):
+            list(changed.source.pieces(low, high))
+    more = DaskRows(frame[["a"]], frame["label"], (5,))
+    with pytest.raises(DataError, match="there are 2 partitions, expected 1"):
+        list(more.pieces(0, 5))
+    with pytest.raises(DataError, match="same number of partitions"):
+        row_blocks(frame, target="label", lengths=[10])
+
+
+_TRUNCATED = """
+import os, sys
+import numpy as np
+from rashomon_explorer import DPClassifier
+from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.exceptions import RowsGoneError
+path, kind, n = sys.argv[1], sys.argv[2], 100_000
+held = np.lib.format.open_memmap(
+    path, mode="w+", dtype=float, shape=(n, 4), fortran_order=kind == "columns")
+held[:] = np.arange(4 * n).reshape(n, 4)
+held.flush()
+want = np.array(held)
+del held
+X = np.load(path, mmap_mode="c" if kind == "copy" else "r")
+if kind == "view":
+    X, want = np.asarray(X)[::-1, 1:3], want[::-1, 1:3]
+def total(rows, targets):
+    return (rows.sum(axis=0),)
+def truncating(rows, targets):
+    os.truncate(path, 5_000)
+    return total(rows, targets)
+if kind == "unlinked":
+    os.unlink(path)
+table = row_blocks(X, labelled=False)
+assert np.array_equal(table.reduce(total)[0], want.sum(axis=0))
+try:
+    if kind == "whole":
+        os.truncate(path, 5_000)
+        DPClassifier(classes=[0, 1]).fit(X, np.zeros(n))
+    elif kind == "touched":
+        os.truncate(path, 5_000)
+        X.sum()
+    elif kind != "unlinked":
+        table.reduce(truncating)
+except RowsGoneError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="nobody can truncate a mapped file there")
+@pytest.mark.parametrize(
+    "kind", ["rows", "columns", "view", "copy", "whole", "unlinked", "touched"]
+)
+def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_process(
+    kind: str, tmp_path: Path
+) -> None:
+    program = [sys.executable, "-c", _TRUNCATED, str(tmp_path / "x.npy"), kind]
+    done = subprocess.run(program, capture_output=True, text=True)
+    if kind == "touched":  # negative control: who touches the pages is ended by the system
+        assert done.returncode < 0
+        return
+    assert done.returncode == 0, done.stderr
+    assert ("is shorter than when it was mapped" in done.stdout) == (kind != "unlinked")
+
+
+def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
+    table = mapped(tmp_path)
+    before = _bits(table)
+    assert before == _bits(row_blocks(X, Y))
+    os.truncate(tmp_path / "x.npy", 300)
+    with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
+        _bits(table)

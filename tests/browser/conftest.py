@@ -7,17 +7,19 @@ selenium's own: ``.until``, ``.requests``, ``.outside_hosts`` and ``.console_err
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from tests.patience import LONG, until
+from tests.patience import LONG, Patience, until
 
 T = TypeVar("T")
 
@@ -38,13 +40,33 @@ FLAGS = [
 _SAYS = """
 const words = (place) => document.querySelector(place)?.textContent ?? null;
 const boxes = [...document.querySelectorAll('.rx-upload textarea')].map((box) => box.value);
-return {status: words('.rx-status'), alert: words('[role=alert]'), kernel: words('.rx-kernel-lost'),
-        bounds: boxes.join(' // ').slice(0, 300)};
+return {address: location.href.replace(/token=\\w+/, ''), status: words('.rx-status'),
+        alert: [...document.querySelectorAll('[role=alert]')].map((n) => n.textContent).join(' '),
+        draw: words('.rx-draw'), progress: words('.rx-progress'), data: words('.rx-bar-data'),
+        kernel: words('.rx-kernel-lost'), bounds: boxes.join(' // ').slice(0, 300)};
 """
+
+# What there is to read, in short: a page that gets on changes it.
+_STATE = """
+const text = document.documentElement?.textContent ?? '';
+let sum = 0;
+for (let k = 0; k < text.length; k++) sum = (31 * sum + text.charCodeAt(k)) | 0;
+return [location.href, document.readyState, document.querySelectorAll('*').length, sum];
+"""
+
+IDLE = 50.0
+"""Seconds after which a page on which nothing happens is given up."""
+_KERNELS = 0.03
+"""Share of a core that several idle kernels and servers use together, and more."""
+_BROWSER = "chrom"  # chromium and chromedriver
 
 
 class Browser(Chrome):
     """Headless Chromium that remembers what it was asked to load."""
+
+    _command: tuple[int, str] | None = None
+    _commands = 0
+    _hung = ""
 
     def __init__(self, profile: Path) -> None:
         options = ChromeOptions()
@@ -52,12 +74,46 @@ class Browser(Chrome):
         for flag in [*FLAGS, f"--user-data-dir={profile}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+        self._closed = threading.Event()
         super().__init__(options=options, service=Service(_program("chromedriver")))
+        threading.Thread(target=self._watch_commands, daemon=True).start()
         self.set_script_timeout(LONG)
         self.set_page_load_timeout(LONG)
         # The page of a new tab makes requests of its own, which would fill the log.
         self.get("about:blank")
         self.requests()
+
+    def execute(self, driver_command: str, params: Any = None) -> Any:
+        """Send a command; fail where nothing has happened for a while and no answer came."""
+        self._commands += 1
+        self._command = self._commands, driver_command
+        try:
+            return super().execute(driver_command, params)
+        except Exception:
+            if self._hung:
+                pytest.fail(self._hung, pytrace=False)
+            raise
+        finally:
+            self._command = None
+
+    def _watch_commands(self) -> None:
+        """End a browser that is asked something and neither answers nor works."""
+        patience, watched = Patience(idle=IDLE, least=_KERNELS), None
+        while not self._closed.wait(1.0):
+            command = self._command
+            if command is None or command != watched:
+                watched = command
+                patience.start()
+            elif reason := patience.spent():
+                told = f"the browser did not answer to {command[1]!r}, and {reason}"
+                self._hung = f"{told} ({patience.seen()}): it was ended"
+                _kill(self.service.process.pid)
+                return
+
+    def quit(self) -> None:
+        """End it, and whoever watches it."""
+        self._closed.set()
+        super().quit()
 
     def until(self, condition: Callable[[], T], what: str) -> T:
         """Wait for `condition` to return something true and return that."""
@@ -70,7 +126,14 @@ class Browser(Chrome):
                 problem[0] = error
                 return None
 
-        return until(tried, what, lambda: f"{problem[0]}; {self._says()}")
+        patience = Patience(idle=IDLE, least=_KERNELS, ignored=_BROWSER, state=self._state)
+        return until(tried, what, lambda: f"{problem[0]}; {self._says()}", patience)
+
+    def _state(self) -> Any:
+        try:
+            return self.execute_script(_STATE)
+        except WebDriverException:
+            return None
 
     def _says(self) -> str:
         """What stands on the page, for whoever reads of a wait that failed."""
@@ -115,6 +178,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield chromium
     finally:
         chromium.quit()
+
+
+def _kill(pid: int) -> None:
+    """End a process and all that it has started."""
+    process = psutil.Process(pid)
+    for one in [*process.children(recursive=True), process]:
+        one.kill()
 
 
 def _program(name: str) -> str:

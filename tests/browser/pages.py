@@ -92,7 +92,10 @@ class Page:
 
     def open(self, step: str) -> None:
         """Open a line of the rail."""
-        button = next(b for b in self.shown(".rx-step-line button") if b.text == step)
+        lines = ".rx-step-line button"
+        button = self.wait(
+            lambda: next((b for b in self.shown(lines) if b.text == step), None), f"the line {step}"
+        )
         if button.get_attribute("aria-expanded") == "false":
             button.click()
 
@@ -153,14 +156,21 @@ class Page:
         )
 
     def choose(self, label: str, option: str) -> None:
-        """Pick the option that starts with these words in the list of that name."""
+        """Pick the option that starts with these words in the list of that name.
+
+        A list that was opened just now is shown when the program has answered.
+        """
+        chosen = f"the list {label!r} to offer {option!r}"
+        self.wait(lambda: self._chosen(label, option), chosen)
+
+    def _chosen(self, label: str, option: str) -> bool:
         for box in self.shown(".widget-dropdown"):
             if box.find_element(By.CSS_SELECTOR, "label").text == label:
                 for choice in box.find_elements(By.CSS_SELECTOR, "option"):
                     if choice.text.startswith(option):
                         choice.click()
-                        return
-        raise AssertionError(f"no list {label!r} offers {option!r}")
+                        return True
+        return False
 
     def slider(self, label: str) -> WebElement:
         if label.startswith("Budget"):
@@ -222,6 +232,7 @@ class Page:
 
     def draw(self) -> None:
         """Press Draw, and yes where the page asks whether so little is worth the price."""
+        self.wait(lambda: self.button("Draw ").is_enabled(), "a button that draws")
         before = self.status, self.alert
         self.button("Draw ").click()
         done = "a draw, a question or a refusal"

@@ -149,13 +149,13 @@ def test_nothing_unpaid_is_kept() -> None:
     fitted = search(n_draws=3).fit(X, y)
     kept = {name for name in vars(fitted) if name.endswith("_")}
     assert kept == {
-        "best_params_", "rashomon_set_", "guarantee_", "plan_", "n_features_in_", "coef_",
-        "intercept_",
+        "best_params_", "rashomon_set_", "guarantee_", "plan_", "n_features_in_", "encoded_coef_",
+        "encoded_intercept_",
     }  # fmt: skip
     assert set(vars(fitted.rashomon_set_)) == {"penalties", "names", "plan", "guarantee", "walks"}
     assert fitted.rashomon_set_.walks is None
     alone = search(refit=None).fit(X, y)
-    assert not hasattr(alone, "predict") and not hasattr(alone, "coef_")
+    assert not hasattr(alone, "predict") and not hasattr(alone, "encoded_coef_")
     assert not hasattr(fitted, "cv_results_") and not hasattr(fitted, "best_score_")
     with pytest.raises(AttributeError) as refused:
         alone.predict  # noqa: B018
@@ -202,7 +202,9 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     best = grid[int(np.argmin(losses))]
     assert fitted.best_params_["penalty"] == pytest.approx(best, rel=1e-9)
     every = np.ones(300, dtype=bool)
-    np.testing.assert_allclose([*fitted.coef_, fitted.intercept_], fit(every, best), atol=0.02)
+    np.testing.assert_allclose(
+        [*fitted.encoded_coef_, fitted.encoded_intercept_], fit(every, best), atol=0.02
+    )
 
 
 @quietly
@@ -312,7 +314,7 @@ def test_a_seed_is_said_and_clones_are_unfitted() -> None:
     X, y = rows(60)
     first, second = (search(random_state=3, n_draws=4).fit(X, y) for _ in range(2))
     assert first.best_params_ == second.best_params_ and first.guarantee_.seeded
-    np.testing.assert_array_equal(first.coef_, second.coef_)
+    np.testing.assert_array_equal(first.encoded_coef_, second.encoded_coef_)
     with pytest.raises(NotFittedError):
         clone(first).predict(X)
 

@@ -11,6 +11,7 @@ from scipy.stats import gamma
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.estimators.beforehand import is_hopeless
+from rashomon_explorer.estimators.choosing import named
 from rashomon_explorer.estimators.parameters import chosen  # the one that estimators ask
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.losses import SoftmaxLoss
@@ -232,3 +233,30 @@ def test_draws_of_a_loss_with_kinks_are_tried_at_any_number_of_columns() -> None
     with said_elsewhere():
         planned = {loss: plan(5_000, 3, 0.02, loss=loss, **asked) for loss in ("hinge", "logistic")}
     assert is_hopeless(planned["hinge"]) and not is_hopeless(planned["logistic"])
+
+
+OPEN = {"radius": "auto", "ridge": "auto", "row_norm": 2.2}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 100.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_draws", [1, 300])
+@pytest.mark.parametrize("n", [200, 10**6])
+def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
+    epsilon: float, delta: float, n_draws: int, n: int
+) -> None:
+    budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
+    asked = {"n": n, "p": 25, "psi": 0.02, "loss": "logistic", **OPEN, **budget}
+    planned = named("hit_and_run", **asked)
+    assert (planned.radius, planned.ridge) == (160.0, 0.0)
+    given = named("hit_and_run", **{**asked, "radius": 3.0, "ridge": 0.25})
+    assert (given.radius, given.ridge) == (3.0, 0.25)
+
+
+def test_a_ridge_comes_unasked_to_no_sampler_without_privacy() -> None:
+    asked = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
+    budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
+    assert named("exact", **asked, **budget).ridge > 0  # the control: a private one has its own
+    for sampler in ("mala", "hit_and_run"):
+        assert traits_of(sampler).curator_only
+        assert named(sampler, **asked, **budget).ridge == 0

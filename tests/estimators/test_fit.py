@@ -67,12 +67,12 @@ class TestClassifier:
 
     def test_the_mean_model(self, fitted: RashomonClassifier) -> None:
         mean = fitted.rashomon_set_.coef.mean(axis=0)
-        assert fitted.coef_.shape == (1, 3)
-        assert np.array_equal(np.append(fitted.coef_[0], fitted.intercept_), mean)
+        assert fitted.encoded_coef_.shape == (1, 3)
+        assert np.array_equal(np.append(fitted.encoded_coef_[0], fitted.encoded_intercept_), mean)
 
     def test_one_draw_is_a_logistic_regression(self, X: FloatArray, labels: FloatArray) -> None:
         model = RashomonClassifier(epsilon=5.0, n_draws=1, random_state=0).fit(X, labels)
-        margins = X @ model.coef_[0] + model.intercept_
+        margins = X @ model.encoded_coef_[0] + model.encoded_intercept_
         assert np.allclose(logit(model.predict_proba(X)[:, 1]), margins)
         assert (model.decision_spread(X) == 0).all()
 
@@ -107,7 +107,9 @@ class TestRegressor:
         each = np.array([[30 + 50 * (c[:-1] @ x + c[-1]) for x in X] for c in coef])
         assert np.allclose(regression.predict_each(X), each)
         assert np.allclose(regression.predict(X), each.mean(axis=0))
-        assert np.allclose(X @ regression.coef_ + regression.intercept_, each.mean(axis=0))
+        assert np.allclose(
+            X @ regression.encoded_coef_ + regression.encoded_intercept_, each.mean(axis=0)
+        )
         assert np.allclose(regression.decision_spread(X), each.std(axis=0))
 
     def test_only_the_place_within_the_bounds_counts(

@@ -2,12 +2,14 @@
 
 import pickle
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import BaggingClassifier
@@ -26,15 +28,17 @@ from sklearn.preprocessing import (
 )
 
 from rashomon_explorer import (
+    DPClassifier,
     Ledger,
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
+    RashomonTreeClassifier,
     load_csv,
     privacy_leaks,
 )
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.exceptions import CuratorOnlyError, PrivacyLeakWarning
+from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 from rashomon_explorer.leaks import leak_of, mark
 from rashomon_explorer.problem import Problem
 
@@ -225,6 +229,66 @@ def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
     assert isinstance(Odd((-1, 1)).fit(X).transform(X), Plain)
     with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were learnt"):
         Odd("learn").fit(X).transform(X)
+
+
+REPEATS = r"BaggingClassifier may repeat a record within one fit: .* costs k times the ε"
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_jobs": 2}], ids=str)
+@pytest.mark.parametrize(
+    "kind", [RashomonClassifier, DPClassifier, partial(RashomonTreeClassifier, thresholds=0.0)]
+)
+def test_an_ensemble_that_repeats_records_is_warned_of_and_stated(
+    kind: Any, settings: dict[str, Any], X: FloatArray, labels: FloatArray, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    one = kind(classes=[0, 1], ledger=str(ledger.path))
+    bag = BaggingClassifier(make_pipeline(PublicBoundsScaler(), one), n_estimators=2, **settings)
+    with parallel_config("threading"), pytest.warns(LedgerWarning, match=REPEATS):
+        bag.fit(X, labels)
+    for fitted in bag.estimators_:
+        assert any("BaggingClassifier" in said for said in fitted[-1].guarantee_.assumptions)
+    assert len(ledger.entries()) == 2
+
+
+@pytest.mark.parametrize(
+    "bag", [{"bootstrap": False, "max_samples": 0.5}, None], ids=["each once", "no ensemble"]
+)
+def test_rows_that_occur_once_are_not_warned_of(
+    bag: dict[str, Any] | None, X: FloatArray, labels: FloatArray, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    one = DPClassifier(classes=[0, 1], ledger=str(ledger.path))
+    whole = one if bag is None else BaggingClassifier(one, n_estimators=2, **bag)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LedgerWarning)
+        whole.fit(X, labels)
+    fitted = getattr(whole, "estimators_", [whole])[0]
+    assert not any("repeat" in said for said in fitted.guarantee_.assumptions)
+
+
+def test_without_a_ledger_the_guarantee_alone_says_it(X: FloatArray, labels: FloatArray) -> None:
+    bag = BaggingClassifier(DPClassifier(), n_estimators=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LedgerWarning)
+        bag.fit(X, labels)
+    said = bag.estimators_[0].guarantee_.assumptions
+    assert any("also by BaggingClassifier, which may repeat a record" in one for one in said)
+
+
+def test_an_oversampler_among_the_steps_is_warned_of(
+    X: FloatArray, labels: FloatArray, tmp_path: Path
+) -> None:
+    class Oversampler(PublicBoundsScaler):
+        def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+            return X, y
+
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    pipe = Resampling(
+        [("more", Oversampler()), ("fit", DPClassifier(classes=[0, 1], ledger=ledger))]
+    )
+    with pytest.warns(LedgerWarning, match="Oversampler may repeat a record"):
+        pipe.fit(X, labels)
 
 
 class Mine(Normalizer):

@@ -59,8 +59,8 @@ def test_predictions_are_means_over_the_draws(fitted: RashomonClassifier, rows: 
 
 def test_the_mean_model_has_a_row_for_each_class(fitted: RashomonClassifier) -> None:
     mean = fitted.rashomon_set_.coef.mean(axis=0).reshape(2, 3)
-    assert np.array_equal(fitted.coef_, np.vstack([np.zeros(2), mean[:, :2]]))
-    assert np.array_equal(fitted.intercept_, np.append(0.0, mean[:, 2]))
+    assert np.array_equal(fitted.encoded_coef_, np.vstack([np.zeros(2), mean[:, :2]]))
+    assert np.array_equal(fitted.encoded_intercept_, np.append(0.0, mean[:, 2]))
     assert list(fitted.classes_) == list(NAMES)
 
 

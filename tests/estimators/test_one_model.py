@@ -65,13 +65,16 @@ def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
     assert {one.method for one in planned.options} == set(METHODS)
     assert fitted.predict(X).shape == (120,)
     again = clone(model).fit(X, y)
-    assert np.array_equal(again.coef_, fitted.coef_)
-    assert (np.round(np.asarray(fitted.coef_) * 2**20) == np.asarray(fitted.coef_) * 2**20).all()
+    assert np.array_equal(again.encoded_coef_, fitted.encoded_coef_)
+    assert (
+        np.round(np.asarray(fitted.encoded_coef_) * 2**20)
+        == np.asarray(fitted.encoded_coef_) * 2**20
+    ).all()
 
 
 def test_predictions_are_those_of_the_coefficients(X, labels, targets):
     model = classifier(epsilon=100.0).fit(X, labels)
-    scores = X @ model.coef_[0] + model.intercept_[0]
+    scores = X @ model.encoded_coef_[0] + model.encoded_intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), scores)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)))
     assert np.array_equal(model.predict(X), (scores > 0).astype(int))
@@ -79,23 +82,25 @@ def test_predictions_are_those_of_the_coefficients(X, labels, targets):
     far = np.full((1, 3), 1e6)  # is shortened to the declared norm, as in fit
     np.testing.assert_allclose(
         model.decision_function(far),
-        (far / np.linalg.norm(far)) @ model.coef_[0] + model.intercept_,
+        (far / np.linalg.norm(far)) @ model.encoded_coef_[0] + model.encoded_intercept_,
     )
     wide = DPRegressor(epsilon=900.0, target_bounds=(-20, 40), random_state=0).fit(X, 20 * targets)
-    np.testing.assert_allclose(wide.predict(X), X @ wide.coef_ + wide.intercept_)
+    np.testing.assert_allclose(wide.predict(X), X @ wide.encoded_coef_ + wide.encoded_intercept_)
     assert wide.score(X, 20 * targets) > 0.5
 
 
 def test_a_model_is_near_the_best_where_the_price_is_no_matter(X, labels):
     model = classifier(epsilon=1e6, radius=3.0, ridge=0.1).fit(X, labels)
     best = Problem(X, 2.0 * labels - 1, radius=3.0, ridge=0.1).minimum.theta
-    np.testing.assert_allclose([*model.coef_[0], model.intercept_[0]], best, atol=1e-3)
+    np.testing.assert_allclose(
+        [*model.encoded_coef_[0], model.encoded_intercept_[0]], best, atol=1e-3
+    )
 
 
 def test_three_classes_and_losses_of_margins(X):
     three = np.digitize(X[:, 0], [-0.15, 0.15])
     model = DPClassifier(epsilon=300.0, classes=[0, 1, 2], random_state=0).fit(X, three)
-    assert model.coef_.shape == (3, 3) and not model.coef_[0].any()
+    assert model.encoded_coef_.shape == (3, 3) and not model.encoded_coef_[0].any()
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(120))
     assert model.score(X, three) > 0.6
     hinge = classifier(loss="hinge", epsilon=10.0).fit(X, X[:, 0] > 0)
@@ -153,7 +158,7 @@ def test_a_schema_and_pipelines(X, labels, targets):
     frame = pd.DataFrame({"age": 40 + 30 * X[:, 0], "home": np.where(X[:, 1] > 0, "own", "rent")})
     columns = [Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])]
     fitted = classifier(schema=TableSchema(columns)).fit(frame, labels)
-    assert fitted.coef_.shape == (1, 3) and fitted.n_features_in_ == 2
+    assert fitted.encoded_coef_.shape == (1, 3) and fitted.n_features_in_ == 2
     assert fitted.predict(frame).shape == (120,)
     pipe = make_pipeline(PublicBoundsScaler((-1, 1)), DPRegressor(epsilon=50.0)).fit(X, targets)
     assert pipe[-1].guarantee_.holds and privacy_leaks(pipe) == []
@@ -168,7 +173,7 @@ def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
     one, other = (classifier().fit(rows, labels) for rows in (X, -X))
     ours, theirs = vars(pickle.loads(pickle.dumps(one))), vars(other)
     differing = {key for key in ours if repr(ours[key]) != repr(theirs[key])}
-    assert differing == {"coef_", "intercept_"}
+    assert differing == {"encoded_coef_", "encoded_intercept_"}
 
 
 def test_a_weak_promise_warns_and_weights_are_refused(X, labels):
@@ -184,7 +189,7 @@ def test_a_weak_promise_warns_and_weights_are_refused(X, labels):
 def test_odd_settings_work(X, labels, epsilon):
     for delta in (0.0, 1e-12, 0.5):
         model = classifier(epsilon=epsilon, delta=delta).fit(X, labels)
-        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.encoded_coef_).all()
         assert model.guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
 
 
@@ -193,7 +198,7 @@ def test_bounds_in_single_precision_are_numbers_like_others(X, labels):
     coarse = {name: np.float32(value) for name, value in bounds.items()}
     one, other = (classifier(**each).fit(X, labels) for each in (bounds, coarse))
     assert one.plan_ == other.plan_
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.encoded_coef_, other.encoded_coef_)
 
 
 def test_a_promise_of_a_third_of_nothing_is_said_to_be_little():

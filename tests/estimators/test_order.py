@@ -1,5 +1,6 @@
 """With a ledger both estimators look at shapes, reserve, start, and only then at a value."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import (
+    DPBilevelSearch,
+    DPClassifier,
+    DPRegressor,
+    Ledger,
+    PrivateSearch,
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
+from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
@@ -83,6 +94,37 @@ class TestOrder:
             kind(epsilon=0.5, ledger=ledger).fit(X, y)
         assert LOOKS != []
         assert [entry.state for entry in ledger.entries()] == ["started"]
+
+
+TREES = RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=(0, 1))
+CHARGED: dict[str, Callable[..., Any]] = {
+    **KINDS,
+    "one classifier": lambda **options: DPClassifier(classes=(0, 1), **options),
+    "one regressor": DPRegressor,
+    "trees": lambda **options: RashomonTreeClassifier(thresholds=0.0, classes=(0, 1), **options),
+    "penalties": lambda **options: DPBilevelSearch(bounds=(0.1, 10.0), **options),
+    "search": lambda **options: PrivateSearch(TREES, {"max_leaves": [2, 3]}, **options),
+}
+
+
+@pytest.mark.parametrize("kind", CHARGED.values(), ids=CHARGED)
+@pytest.mark.parametrize("name", ["values", "leak"])
+def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
+    kind: Callable[..., Any], name: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a value nor what an array was made with is read before the price is spent."""
+    states: list[list[str]] = []
+    look = getattr(UnreadTable, name)
+
+    def seen(table: UnreadTable) -> Any:
+        states.append([entry.state for entry in ledger.entries()])
+        return look.func(table) if name == "values" else look.fget(table)
+
+    monkeypatch.setattr(UnreadTable, name, property(seen))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kind(epsilon=0.9, ledger=ledger).fit(good_X(), good_y())
+    assert states != [] and {tuple(one) for one in states} == {("started",)}
 
 
 @every_kind

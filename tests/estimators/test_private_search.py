@@ -25,7 +25,9 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.arrays import array_backend
 from rashomon_explorer.estimators.search_fits import Fits
+from rashomon_explorer.estimators.search_sides import Sides
 from rashomon_explorer.estimators.search_ways import Asked, planned_search
+from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -78,6 +80,30 @@ def test_a_record_is_on_one_side(X, labels):
     one, two = search.fit(X, labels), clone(search).fit(rows, other)
     for left, right in zip(one.estimators_, two.estimators_, strict=True):
         assert np.array_equal(left.predict_proba(X), right.predict_proba(X))
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
+    """The two sides are disjoint and complete, and a loss is a mean over one of them."""
+    rows, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2
+    X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
+    scoring = np.isin(np.arange(12), [1, 4, 6, 11])
+    numeric = bounds is not None
+    table = UnreadTable(DPRegressor(), X, y, numeric=numeric, charged=False)
+    sides = Sides(X, y, table, scoring, bounds)
+    read = []
+
+    class Model:
+        def predict(self, given):
+            read.append(np.asarray(given))
+            return np.ones(len(given))
+
+    loss = sides.loss(Model())
+    assert np.array_equal(sides.fitted[0], rows[~scoring])
+    assert np.array_equal(sides.fitted[1], y[~scoring])
+    assert np.array_equal(np.concatenate(read), rows[scoring])
+    assert loss == np.mean(y[scoring] != 1) == 0.5 != np.mean(y[[1, 4, 6]] != 1)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

@@ -74,7 +74,9 @@ def test_a_table_is_fitted_as_it_is() -> None:
     assert models.parameter_names == (*SCHEMA.encoded_names, "intercept")
     assert dict(models.feature_groups) == SCHEMA.feature_groups
     assert fitted.classes_.tolist() == ["no", "yes"]
-    assert fitted.n_features_in_ == 4 and fitted.feature_names_in_.tolist() == list(FRAME)
+    features = [name for name in FRAME if name in {column.name for column in SCHEMA.features}]
+    assert fitted.n_features_in_ == 2 and fitted.feature_names_in_.tolist() == features
+    assert fitted.encoder_.feature_names_in_.tolist() == features
     assert fitted.guarantee_.holds
     assert not any("labels that occur" in one for one in fitted.guarantee_.assumptions)
     assert 0 < models.clipped_share < 1

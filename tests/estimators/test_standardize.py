@@ -142,11 +142,11 @@ def test_coefficients_are_of_the_columns_as_they_were(table: Any) -> None:
     mapped = (X - one.scale_.centre) / one.scale_.spread
     short = np.linalg.norm(mapped, axis=1) <= 2.0
     np.testing.assert_allclose(
-        one.decision_function(X)[short], (X @ one.coef_[0] + one.intercept_)[short]
+        one.decision_function(X)[short], (X @ one.encoded_coef_[0] + one.encoded_intercept_)[short]
     )
     assert one.score(X, y) > 0.7
     again = _made().fit(X, y)
-    assert again.coef_.shape == (1, D)
+    assert again.encoded_coef_.shape == (1, D)
 
 
 def test_regressions_too(table: Any) -> None:

@@ -1,9 +1,11 @@
 """The basket: the price on the button is what the ledger charges, and what leaves was paid for."""
 
 import asyncio
+import errno
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -186,7 +188,68 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     assert explorer.state.paid[0].group == "sex"
 
 
-def test_a_file_that_cannot_be_read_is_put_aside(tmp_path):
-    damaged = Purchases(tmp_path / "0001.paid")
-    damaged.path.write_text("{", encoding="utf-8")
-    assert damaged.all() == () and damaged.path.with_suffix(".damaged").exists()
+def _no_space(*_args, **_named):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
+    before, charges = page.state.paid, len(page.ledger.entries())
+    with monkeypatch.context() as patch:
+        patch.setattr("rashomon_explorer.explorer.kept_files.write_new_file", _no_space)
+        _ticked(page, "mean_loss").yes.click()
+        bought = page.state.paid[-1]
+        alert = page.state.alert
+        assert "No space left" in alert.reason and "save the bundle" in alert.kept
+        assert "Bought 1 number" in page.state.message
+        assert len(page.ledger.entries()) == charges + 1 == bought.released.charge
+        page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
+        assert page.state.paid == (*before, bought)  # still full: it stays on screen
+    page.state.alert = None
+    page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.2)
+    assert page.state.paid == (*before, bought)
+    page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
+    assert page.state.paid == (*before, bought)  # written once
+    again = Explorer(data=cancer, home=page.session.home)
+    assert again.state.paid == page.state.paid and len(again.ledger.entries()) == charges + 1
+
+
+def test_an_error_of_keeping_that_nobody_thought_of_loses_no_numbers(page, monkeypatch):
+    def broken(*_args):
+        raise TypeError("not JSON")
+
+    count = len(page.state.paid)
+    with monkeypatch.context() as patch:
+        patch.setattr(Purchases, "add", broken)
+        _ticked(page, "mean_excess").yes.click()
+    assert len(page.state.paid) == count + 1 and "not JSON" in page.state.alert.reason
+    page.state.alert = None
+
+
+def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next(
+    tmp_path, cancer, monkeypatch
+):
+    def away(_path):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    page = _drawn(cancer, tmp_path)
+    _ticked(page, "ambiguity").yes.click()
+    number, bought = page.state.in_view, page.state.paid
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", away)
+        page.state.in_view = 0
+        page.state.in_view = number
+        assert page.state.paid == () and "Too many open files" in page.state.alert.reason
+        assert "read again" in page.state.alert.kept
+    page.state.in_view = 0
+    page.session.open_kept(number)
+    assert page.state.paid == bought != ()
+
+
+def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
+    panel = _ticked(page, "ambiguity")
+    order = page.shop.order(panel.basket())
+    bought = order.pay()
+    page.shop._follow()
+    page.shop.received(order, bought)
+    assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
+    panel.table.ticked = {}

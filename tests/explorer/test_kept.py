@@ -1,12 +1,16 @@
 """What was paid for is kept beside the ledger, shown again, and deleted on purpose alone."""
 
+import errno
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.privacy import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +106,100 @@ def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     assert explorer.state.alert is None
 
 
-def test_where_nothing_can_be_written_the_draws_stay_on_screen(tmp_path, cancer, monkeypatch):
+@pytest.mark.parametrize("error", [OSError("no space left on device"), TypeError("no words")])
+def test_where_nothing_can_be_written_the_draws_stay_on_screen(
+    tmp_path, cancer, monkeypatch, error
+):
     def full(*_args, **_kwargs):
-        raise OSError("no space left on device")
+        raise error
 
     monkeypatch.setattr(KeptSets, "keep", full)
-    explorer = Explorer(data=cancer, home=tmp_path)
-    explorer.state.psi, explorer.state.n_draws = 0.6, 2
+    explorer = _drawn(tmp_path, cancer)
+    assert explorer.rashomon_set.n_draws == 2 and explorer.state.phase == "done"
+    assert str(error) in explorer.state.alert.reason
+    assert "save the bundle" in explorer.state.alert.kept
+
+
+def _drawn(home, data):
+    explorer = _opened(home, data)
     explorer.draw()
-    assert explorer.rashomon_set.n_draws == 2
-    assert "no space left" in explorer.state.alert.reason
+    return explorer
+
+
+def _opened(home, data):
+    explorer = Explorer(data=data, home=home)
+    for name, value in {"psi": 0.6, "n_draws": 2, "epsilon": 2.0}.items():
+        setattr(explorer.state, name, value)
+    return explorer
+
+
+def test_a_set_without_its_note_is_shown_with_the_constants_of_its_plan(tmp_path, cancer):
+    before = _drawn(tmp_path, cancer)
+    (tmp_path / "breast_cancer.sets" / "0001.json").unlink()
+    again = Explorer(data=cancer, home=tmp_path)
+    assert np.array_equal(again.rashomon_set.coef, before.rashomon_set.coef)
+    assert again.state.in_view == 1 and again.state.alert is None
+    assert again.constants == before.constants
+    assert again.numbers_panel.stale.value == ""
+
+
+def _away(*_args, **_named):
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_sets_that_cannot_be_read_now_are_told_and_shown_when_they_can(
+    tmp_path, cancer, monkeypatch
+):
+    drawn = _drawn(tmp_path, cancer)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", _away)
+        patch.setattr("rashomon_explorer.explorer.kept.load", _away)
+        again = Explorer(data=cancer, home=tmp_path)
+        assert again.rashomon_set is None and "Too many open files" in again.state.alert.reason
+        told = again._look(None)
+        assert "Too many open files" in told.reason and again._look(told) is told
+    assert again._look(told) is None and again.state.alert is None
+    assert np.array_equal(again.rashomon_set.coef, drawn.rashomon_set.coef)
+    assert again.state.in_view == 1
+
+
+def test_an_error_that_passes_takes_no_set_off_the_page(tmp_path, cancer, monkeypatch):
+    page, other = _drawn(tmp_path, cancer), _opened(tmp_path, cancer)
+    other.draw()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", _away)
+        patch.setattr("rashomon_explorer.explorer.kept.load", _away)
+        assert page._look(None) is not None
+        assert page.state.in_view == 1 and [one.number for one in page.state.kept] == [1]
+        page.draw()  # its note cannot be read, and it is offered
+        assert page.state.in_view == 3 and [one.number for one in page.state.kept] == [1, 3]
+    page._look(None)
+    assert page.state.in_view == 3 and [one.number for one in page.state.kept] == [1, 2, 3]
+
+
+def test_of_two_first_draws_at_once_the_later_opens_the_ledger_of_the_other(
+    tmp_path, cancer, monkeypatch
+):
+    create = Ledger.create
+
+    def late(path, **_budget):
+        monkeypatch.undo()
+        create(path, epsilon=5.0, delta=1e-6).close()  # the other page, with a budget of its own
+        return create(path, **_budget)
+
+    monkeypatch.setattr(Ledger, "create", late)
+    page = _drawn(tmp_path, cancer)
+    assert page.state.alert is None and page.rashomon_set.n_draws == 2
+    assert page.ledger.budget == (5.0, 1e-6) and len(page.ledger.entries()) == 1
+    assert page.state.account.budget == 5.0
+
+
+def test_a_ledger_that_cannot_be_made_is_an_error_still(tmp_path, cancer, monkeypatch):
+    def refused(*_args, **_budget):
+        raise LedgerError("cannot create the ledger")
+
+    explorer = Explorer(data=cancer, home=tmp_path)
+    monkeypatch.setattr(Ledger, "create", refused)
+    with pytest.raises(LedgerError, match="cannot create"):
+        explorer.draw()
+    assert explorer.rashomon_set is None and explorer.ledger is None

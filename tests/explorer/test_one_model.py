@@ -1,9 +1,11 @@
 """One model instead of a set: its price is what the ledger charges, and it predicts alone."""
 
 import asyncio
+import errno
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,3 +80,46 @@ def test_the_bundle_and_a_page_that_stays_alive(page):
     assert b"objective_perturbation" in held["README.txt"] and "schema.toml" in held
     page.state.goal = "set"
     assert page.state.one_plan is None and page.draw_panel.widget.layout.display is None
+
+
+def test_a_model_that_cannot_be_kept_is_shown_and_reported(page, monkeypatch):
+    def full(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rashomon_explorer.explorer.kept_files.write_new_file", full)
+    page.goal_panel.make.click()
+    made = page.state.one_model
+    assert made is not None and made.why in page.one_panel.told.value
+    assert page.state.alert.failed == "Keeping one model"
+    assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept
+    assert page.state.message.startswith("Made one model") and len(page.ledger.entries()) == 1
+    monkeypatch.undo()
+    page.state.alert = None
+    page.goal_panel.make.click()
+    assert page.state.alert is None
+
+
+def test_the_newest_model_that_can_be_read_is_shown(page, monkeypatch):
+    page.goal_panel.make.click()
+    made, folder = page.state.one_model, page.session.home / "breast_cancer.sets"
+    (folder / "0007.model").write_text("{")
+    again = Explorer(data=page.data, home=page.session.home)
+    assert again.state.one_model == made and (folder / "0007.model.1.damaged").exists()
+    (folder / "0008.model").write_text('{"version": 9}')  # a newer version's
+    session = again.session
+    session.forget()
+    session.choose(page.data)
+    assert again.state.one_model == made and (folder / "0008.model").exists()
+
+    def away(_path):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", away)
+        session.forget()
+        session.choose(page.data)
+        assert again.state.one_model is None  # and no older one in its place
+        assert "Input/output" in again.state.alert.reason
+    session.forget()
+    session.choose(page.data)
+    assert again.state.one_model == made and again.state.alert is None

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import time
 import zipfile
 from dataclasses import replace
 
@@ -58,6 +59,18 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
     for name, figure in again.items():
         assert json.loads(held[f"figures/{name}.json"]) == json.loads(figure)
         assert name in page.take_panel.bundle._prepare()().figures
+
+
+def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
+    first = bundle.bundle(page.shop.contents())
+    assert bundle.bundle(page.shop.contents()) == first
+    monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
+    again = Explorer(data=cancer, home=page.session.home)
+    again.session.replan()
+    held, other = _unzipped(first), _unzipped(bundle.bundle(again.shop.contents()))
+    assert [name for name in held if held[name] != other.get(name)] == []
+    pages = [held[name] for name in held if name.startswith("figures/") and name.endswith("html")]
+    assert len(pages) == 3 and all(b'<div id="' in one for one in pages)
 
 
 def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):

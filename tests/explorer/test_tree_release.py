@@ -54,6 +54,12 @@ def test_what_is_not_known_of_trees_is_said_in_words(page):
     assert "linear models" in rows["soft_hits"]["why"]
 
 
+def test_the_same_trees_give_the_same_bytes(page):
+    _paid(page)
+    fetch = page.take_panel.bundle.fetch
+    assert fetch().content == fetch().content
+
+
 def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     _paid(page)
     archive = zipfile.ZipFile(io.BytesIO(page.take_panel.bundle.fetch().content))

@@ -541,6 +541,50 @@ def test_sets_that_cannot_answer_are_refused(fitted):
         width_or_noise(models, X, reference=flipped.rashomon_set_)
 
 
+SETTINGS = {
+    "radius": (
+        {"radius": 3.0},
+        r"its radius is 3, the draws' 4.*Fit the reference with radius=4.0",
+    ),
+    "the sampler's own radius": ({"radius": "auto"}, "its radius is 55.4256, the draws' 4"),
+    "ridge": ({"ridge": 0.025}, "its ridge is 0.025, the draws' 0.*ridge=0.0"),
+    "row_norm": ({"row_norm": 2.0}, "its row_norm is 2, the draws' 1.*row_norm=1.0"),
+    "two of them": (
+        {"radius": 3.0, "ridge": 0.1},
+        "its radius is 3.*; its ridge is 0.1.*with radius=4.0, ridge=0.0",
+    ),
+    "psi": ({"psi": 0.01}, "its psi is 0.01, the draws' 0.05.*psi=0.05"),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_the_setting_in_which_a_reference_differs_is_named(fitted, case):
+    X, _, fit = fitted
+    changed, message = SETTINGS[case]
+    reference = fit(sampler="hit_and_run", n_draws=64, **changed)
+    with pytest.raises(ValueError, match=f"same Rashomon set: {message}"):
+        width_or_noise(fit(), X, reference=reference)
+
+
+def test_other_rows_and_columns_of_a_reference_are_named(fitted):
+    X, y, fit = fitted
+    asked = {"psi": 0.05, "sampler": "hit_and_run", "radius": 4.0, "n_draws": 64}
+    reference = RashomonClassifier(**asked, random_state=0)
+    other = reference.fit(X.iloc[:-1], y.iloc[:-1]).rashomon_set_
+    with pytest.raises(
+        ValueError, match=r"its n is 399, the draws' 400.*Fit the reference to the r"
+    ):
+        width_or_noise(fit(), X, reference=other)
+    turned = reference.fit(X[["debt", "age"]], y).rashomon_set_
+    with pytest.raises(ValueError, match=r"its columns are \('debt', 'age'\)"):
+        width_or_noise(fit(), X, reference=turned)
+    swapped = reference.fit(X, 1 - y.where(X["age"] < 0.4, 0)).rashomon_set_
+    with pytest.raises(ValueError, match=r"its least is .*No setting differs"):
+        width_or_noise(fit(), X, reference=swapped)
+    unnamed = reference.fit(X.to_numpy(), y).rashomon_set_
+    assert width_or_noise(fit(), X, reference=unnamed).n_reference == 64
+
+
 @pytest.mark.parametrize("n_draws", [2, 20])
 def test_a_reference_of_fewer_draws_than_chains_is_one_state_a_chain(fitted, n_draws):
     X, _, fit = fitted

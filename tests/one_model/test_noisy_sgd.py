@@ -12,8 +12,9 @@ from rashomon_explorer.one_model import METHODS, noisy_sgd
 from rashomon_explorer.one_model.noisy_sgd import noisy_slope
 from rashomon_explorer.planning import Request
 from rashomon_explorer.planning.sampled_descent import SampledDescent, sampled_price
-from rashomon_explorer.privacy import Guarantee, gdp
+from rashomon_explorer.privacy import Guarantee, Ledger, gdp
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
 from rashomon_explorer.problem import Problem
 
 BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
@@ -74,21 +75,62 @@ def test_all_rows_have_no_sampling():
     assert kstest(sums * ROWS / BOUND, norm(-1.0, NOISE).cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("ledger", [False, True])
+@pytest.mark.parametrize("ledger", [False, True, 5.0, "zcdp"])
 def test_what_is_charged_is_of_the_steps_that_run(ledger):
     offer = METHODS["noisy_sgd"].offer(asked(ledger=ledger))
     planned, paid = offer.settings, offer.guarantee
     assert paid.epsilon(1e-5) <= 2.0 and planned.slope == pytest.approx(BOUND)
     assert paid.mu == pytest.approx(2 * math.sqrt(planned.n_steps) / planned.noise)
-    if ledger:
-        assert planned.rate == 1.0 and "ledger" in offer.why
+    if ledger == "zcdp":
+        assert planned.rate == 1.0 and "ledger without a Rényi order" in offer.why
         return
-    assert planned.rate < 1 and paid.epsilon(1e-5) > 1.98
+    assert planned.rate < 1 and paid.epsilon(1e-5) > (1.75 if ledger else 1.98)
     curve = paid.curve
     assert (curve.sigma, curve.rate, curve.steps, curve.relation) == (
         planned.noise, planned.rate, planned.n_steps, "replace",
     )  # fmt: skip
     assert sampled_price(2.0, 1e-5)[1].tradeoff(0.1) <= 0.9
+
+
+def exact_divergence(sigma, order):
+    """D_a of the two laws of a step of the plan, by quadrature of their densities."""
+    x = np.linspace(-15, 25, 200_001)
+    one, other = ((1 - 1 / 16) * norm.pdf(x) + norm.pdf(x, s / sigma) / 16 for s in (1, -1))
+    more = other * ((one / other) ** order - 1 - order * (one / other - 1))
+    return math.log1p(np.trapezoid(more, x)) / (order - 1)
+
+
+def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
+    """At its one order, which is not that of the fit's own (ε, δ)."""
+    ledger = Ledger.create(tmp_path / "l", epsilon=8.0, delta=1e-5)
+    offer = METHODS["noisy_sgd"].offer(asked(ledger=ledger.order))
+    planned, paid = offer.settings, offer.guarantee
+    ledger.reserve(paid, note="steps").start()
+    (entry,) = ledger.entries()
+    most = ledger.order * zcdp_rho(2.0, 1e-5)
+    true = planned.n_steps * exact_divergence(planned.noise, ledger.order)
+    assert true <= entry.divergence.value <= most and true > 0.999 * entry.divergence.value
+    own = filter_order(2.0, 1e-5)
+    assert own > ledger.order
+    assert planned.n_steps * exact_divergence(planned.noise, own) <= own * zcdp_rho(2.0, 1e-5)
+    half = PoissonSampled(2 * planned.noise, planned.rate, planned.n_steps)
+    assert half.renyi_bound(ledger.order) < 0.3 * true  # the control: half a record's norm
+
+
+def test_a_ledger_admits_as_many_fits_on_sampled_rows_as_on_all(tmp_path):
+    """One that came before is no reason to refuse a path of the same (ε, δ) that fitted without."""
+    counts = []
+    for first in (False, True):
+        ledger = Ledger.create(tmp_path / str(first), epsilon=6.0, delta=1e-5)
+        paid = METHODS["noisy_sgd"].offer(asked(ledger=ledger.order)).guarantee
+        path = gdp(math.sqrt(2 * zcdp_rho(2.0, 1e-5)) * (1 - 1e-9))
+        taken = 0
+        while ledger.can_afford(paid if first and not taken else path):
+            ledger.reserve(paid if first and not taken else path).start()
+            taken += 1
+        counts.append(taken)
+        assert ledger.spent() <= 6.0 * (1 + 1e-9)
+    assert counts[0] == counts[1] > 3
 
 
 def test_the_promise_by_hand():

@@ -21,7 +21,8 @@ from rashomon_explorer.planning import (
     sharp_excess_bound,
 )
 from rashomon_explorer.planning.pricing import price
-from rashomon_explorer.privacy import gdp, zcdp
+from rashomon_explorer.privacy import adaptive_epsilon, gdp, zcdp
+from rashomon_explorer.privacy.zcdp import filter_order
 
 EPSILONS = st.floats(-8, 3).map(lambda power: 10.0**power)
 DELTAS = st.one_of(st.just(0.0), st.floats(-30, math.log10(0.9)).map(lambda power: 10.0**power))
@@ -89,7 +90,7 @@ def test_two_of_budget_draws_and_hit_rate_settle_the_third(certificate: str, rid
     assert plan(**asked, hit_rate=0.9, n_draws=8).epsilon > most.epsilon
 
 
-def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_keeps_to_one() -> None:
+def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_takes_what_proves_zcdp() -> None:
     asked = {**ROWS, "delta": 1e-6, "ridge": 0.1, "epsilon": 4.0, "n_draws": 20}
     plain, best = plan(**asked), plan(**asked, certificate="best")
     assert (plain.certificate, best.certificate) == ("oscillation", "localised")
@@ -97,8 +98,17 @@ def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_keeps_to_one() -
     assert best.guarantee.epsilon(1e-6) <= 4.0
     assert best.guarantee.epsilon(0.0) == math.inf  # and not the pure DP of bounded range
     assert plan(**{**asked, "delta": 0.0}, certificate="best").certificate == "oscillation"
-    with pytest.raises(ValueError, match="a ledger adds up charges by one rule"):
-        plan(**asked, certificate="best", ledger=True)
+    charged = plan(**asked, certificate="best", ledger=True)
+    assert charged.certificate == "oscillation"  # the best one loses some δ outright
+    bare = {**asked, "psi": 0.0, "n_draws": 3}
+    plain, best = (plan(**bare, certificate=one, ledger=True) for one in ("oscillation", "best"))
+    assert best.certificate == "gaussian_gibbs" and best.beta > 10 * plain.beta
+    held = best.guarantee
+    assert math.isinf(held.mu) and held.approximate_delta == 0.0 and held.asked == (4.0, 1e-6)
+    assert 3.9999 < adaptive_epsilon([held], 1e-6) <= 4.0
+    whole = adaptive_epsilon([held], 1e-6, order=filter_order(20.0, 1e-6))  # of a larger budget
+    assert whole <= 4.0
+    assert plan(**{**bare, "delta": 0.0}, certificate="best", ledger=True).by_bounded_range
 
 
 @pytest.mark.parametrize(

@@ -553,7 +553,8 @@ class TestFiles:
         assert entry.note == "RashomonClassifier, 2 draws, ψ=0.02"
         text = path.read_bytes()
         assert json.dumps(entry.parameters).encode() in text
-        for private in (b"12345678", b"98765432", b"secret", repr(model.coef_[0, 0]).encode()):
+        coef = repr(model.encoded_coef_[0, 0]).encode()
+        for private in (b"12345678", b"98765432", b"secret", coef):
             assert private not in text
         connection = sqlite3.connect(path)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")

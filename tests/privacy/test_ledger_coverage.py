@@ -1,5 +1,6 @@
 """A guarantee that no rule of the ledger covers is refused in words, or charged as was asked."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -7,17 +8,22 @@ from pathlib import Path
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer.planning.sampled_descent import sampled_price
 from rashomon_explorer.privacy import (
     BudgetExceededError,
+    Guarantee,
     Ledger,
     LedgerError,
+    adaptive_epsilon,
     bounded_range,
     compose,
     gdp,
     pure,
+    rdp,
     repeated_bounded_range,
     zcdp,
 )
+from rashomon_explorer.privacy.tradeoff import GaussianTilt
 from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_rho
 from rashomon_explorer.theory import sgd_composition
 
@@ -110,3 +116,21 @@ def test_a_fit_is_charged_what_was_asked_for_in_any_ledger(kind, epsilon, budget
     assert ledger.can_afford(held)
     assert not ledger.can_afford(replace(held, asked=None))
     assert not ledger.can_afford(replace(held, asked=(epsilon / 2, 1e-6)))
+
+
+def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Path) -> None:
+    """docs/ledger.md, docs/composition.md and docs/one-model.md."""
+    order = filter_order(4.0, 1e-6)
+    assert round(sampled.renyi(order), 2) == 0.11 and round(order * zcdp_rho(4.0, 1e-6), 1) == 2.2
+    ledger = Ledger.create(tmp_path / "four.ledger", epsilon=4.0, delta=1e-6)
+    noise, paid = sampled_price(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
+    assert sampled_price(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
+    assert noise < 50.8 and round(ledger.epsilon_after(paid), 1) == 1.9
+    for counted in (
+        Guarantee("tradeoff", "a curve alone", curve=GaussianTilt(0.2, 0.01, monotone=True)),
+        rdp([4.0, 8.0, 16.0], [0.2, 0.4, 0.8]),
+    ):  # at an order they count, without one they do not
+        assert adaptive_epsilon([counted], 1e-6) == math.inf
+        assert adaptive_epsilon([counted], 1e-6, order=order) < 2.2
+    own_mu = Guarantee("gdp", "a mu alone", mu=0.1)
+    assert adaptive_epsilon([own_mu], 1e-6, order=order) == math.inf

@@ -19,6 +19,7 @@ from rashomon_explorer.rashomon_set import (
     PredictorSet,
     RashomonSet,
     ReleasedSet,
+    files,
     from_estimators,
     from_predictions,
     from_treefarms,
@@ -207,6 +208,67 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         RashomonSet.load(path)
     with pytest.raises(FileNotFoundError):
         RashomonSet.load(tmp_path / "none.npz")
+
+
+def test_a_small_file_that_would_fill_the_memory_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez_compressed(path, **{**arrays, "coef": np.zeros((400_000, 3))})
+    assert path.stat().st_size < 40_000
+    monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(DataError, match="expands beyond its own size"):
+        ReleasedSet.load(path)
+
+
+def test_without_the_check_it_would_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    with np.load(path) as archive:
+        np.savez_compressed(path, **dict(archive))
+    with pytest.raises(DataError, match="compressed"):
+        ReleasedSet.load(path)
+    monkeypatch.setattr(files, "_expands", lambda _: False)
+    assert ReleasedSet.load(path).n_draws == make().n_draws
+
+
+def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    raw = path.read_bytes()
+    start = raw.index(b"PK\x01\x02")  # the table of contents, whose lines are said five times
+    end = raw.rindex(b"PK\x05\x06")
+    table, many = raw[start:end], 200
+    tail = bytearray(raw[end:])
+    count = int.from_bytes(tail[8:10], "little") * many
+    tail[8:10] = tail[10:12] = count.to_bytes(2, "little")
+    tail[12:16] = (len(table) * many).to_bytes(4, "little")
+    path.write_bytes(raw[:start] + table * many + bytes(tail))
+    with zipfile.ZipFile(path) as archive:
+        assert sum(one.file_size for one in archive.infolist()) > path.stat().st_size
+    with pytest.raises(DataError, match="expands beyond its own size"):
+        ReleasedSet.load(path)
+
+
+def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    raw = path.read_bytes()
+    shape = b"'shape': (4, 3), }" + b" " * 20
+    assert raw.count(shape) == 1
+    for claimed in (
+        b"'shape': (5, 3), }",
+        b"'shape': (4000, 3), }",
+        b"'shape': (99999999999999, 3), }",
+    ):
+        path.write_bytes(raw.replace(shape, claimed.ljust(len(shape))))
+        with pytest.raises(DataError, match="damaged"):
+            ReleasedSet.load(path)
 
 
 def test_a_bounded_range_of_one_draw_is_kept(tmp_path: Path) -> None:

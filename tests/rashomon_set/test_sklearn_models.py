@@ -31,7 +31,7 @@ def test_logistic() -> None:
         )
         codes = (model.predict(frame()) == "yes").astype(int)
         assert np.array_equal(codes, models.labels(ROWS)[draw])
-        assert model.coef_.shape == (1, 2)
+        assert model.encoded_coef_.shape == (1, 2)
         assert model.n_features_in_ == 2
         assert list(model.feature_names_in_) == ["age", "income"]
 
@@ -41,7 +41,7 @@ def test_several_classes() -> None:
     model = models.to_sklearn(-1)
     assert np.allclose(model.predict_proba(frame()), models.scores(ROWS)[3], rtol=0, atol=1e-15)
     assert np.array_equal(model.predict(frame()), np.array(["a", "b", "c"])[models.labels(ROWS)[3]])
-    assert model.coef_.shape == (3, 2)
+    assert model.encoded_coef_.shape == (3, 2)
     two = make(coef=SOFTMAX["coef"][:, :3], link="softmax")
     assert np.allclose(two.to_sklearn(0).predict_proba(frame()), two.scores(ROWS)[0])
 
@@ -65,7 +65,8 @@ def test_without_the_clipping_step_long_rows_would_be_predicted_otherwise() -> N
     models = make()
     model = models.to_sklearn(0)
     plain = LogisticRegression()
-    plain.classes_, plain.coef_, plain.intercept_ = model.classes_, model.coef_, model.intercept_
+    plain.classes_, plain.coef_ = model.classes_, model.encoded_coef_
+    plain.intercept_ = model.encoded_intercept_
     assert np.abs(plain.predict_proba(ROWS)[:, 1] - models.scores(ROWS)[0]).max() > 0.1
     short = ROWS / 100
     assert np.allclose(plain.predict_proba(short)[:, 1], models.scores(short)[0])
@@ -96,7 +97,7 @@ def test_names_that_nobody_gave_are_not_asked_for() -> None:
 
 def test_changing_the_model_leaves_the_set_alone() -> None:
     models = make()
-    models.to_sklearn(0).coef_[:] = 9.0
+    models.to_sklearn(0).encoded_coef_[:] = 9.0
     assert models.coef[0, 0] == 1.0
 
 

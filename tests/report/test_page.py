@@ -128,7 +128,7 @@ def test_half_a_report_is_never_found(
     def broken(*args: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("rashomon_explorer.report.files.os.replace", broken)
+    monkeypatch.setattr("os.replace", broken)
     with pytest.raises(OSError, match="disk full"):
         report(models.release(), tmp_path / "card.html")
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from rashomon_explorer.planning.sensitivity import data_slope
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.samplers import EllipsoidSampler, PlannedPath
-from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.samplers.collect import collect, to_public_grid
 from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre, strides
 from rashomon_explorer.samplers.ellipsoid.hessian import lifted, released_hessian
 from rashomon_explorer.target import GibbsTarget
@@ -106,6 +106,18 @@ def test_without_noise_a_centre_is_nearly_the_best_model(by):
     excess = problem.value(found.theta[:, None])[0] - problem.minimum.value
     assert excess < 0.2 * centre.excess
     assert problem.domain.contains(found.theta[:, None])[0]
+
+
+@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
+def test_a_released_centre_is_on_the_public_grid(by):
+    """It is saved with a release: the last bits of a double may betray the noise that made it."""
+    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
+    centre = by(problem.constants, 2.0, 8.0, 0.7)
+    for seed in range(5):
+        *_, found = released_centre(problem, centre, np.random.default_rng(seed))
+        assert np.linalg.norm(found.theta) < 2.0  # inside, where nothing is put back
+        assert (found.theta == to_public_grid(found.theta)).all()
+        assert (found.theta * 2**20 == np.round(found.theta * 2**20)).all()
 
 
 @pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])

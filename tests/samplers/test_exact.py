@@ -196,6 +196,12 @@ def test_draws_lie_on_the_public_grid_and_repeat_with_the_seed():
     assert abs(to_public_grid(np.array([np.pi])) - np.pi)[0] <= 2**-21
 
 
+def test_a_small_number_below_zero_and_one_above_are_the_same_output():
+    found = to_public_grid(np.array([-(2.0**-22), -0.0, 0.0, 2.0**-22]))
+    assert found.tobytes() == np.zeros(4).tobytes()
+    assert np.round(-(2.0**-22) * 2.0**20).tobytes() != np.zeros(1).tobytes()  # the control
+
+
 def test_a_report_can_stop_the_draws():
     target = GibbsTarget(small_problem(2), 60.0, 0.02)
     seen = []

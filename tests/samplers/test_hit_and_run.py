@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.exceptions import RadiusBindsWarning
 from rashomon_explorer.planning import plan
+from rashomon_explorer.problem import Problem
+from rashomon_explorer.rashomon_set import RashomonSet
 from rashomon_explorer.samplers import SAMPLERS, HitAndRunSampler
 from rashomon_explorer.samplers.collect import collect
+from rashomon_explorer.samplers.hit_and_run import reaches_sphere
 from rashomon_explorer.target import GibbsTarget
 from tests.samplers.laws import (
     ks_against_quadrature,
@@ -62,3 +67,58 @@ def test_only_exact_laws_carry_the_plans_guarantee():
     assert private == {"exact", "unthresholded", "finite_grid"}
     for name in private:
         assert SAMPLERS[name].for_plan(bought).guarantee(bought).epsilon(0.0) == 1.0
+
+
+@pytest.mark.parametrize("radius", [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0])
+@pytest.mark.parametrize("psi", [0.002, 0.02, 0.1])
+def test_the_sphere_is_reached_where_a_fine_grid_of_it_says_so(radius, psi):
+    problem = small_problem(2, radius=radius, scale=2.0)
+    target = GibbsTarget(problem, beta=1.0, psi=psi)
+    turn = np.linspace(0, 2 * np.pi, 4000)
+    edge = radius * np.stack([np.cos(turn), np.sin(turn)])
+    reached = bool((problem.value(edge) <= problem.minimum.value + psi).any())
+    draws = collect(HitAndRunSampler(), target, 64, np.random.default_rng(0)).coef
+    assert reaches_sphere(target, draws) == reached
+
+
+def test_a_direction_that_changes_no_score_reaches_the_sphere_unheard():
+    rng = np.random.default_rng(0)
+    column = rng.uniform(-0.5, 0.5, 300)
+    twice, y = np.column_stack([column, column]), np.where(column > rng.normal(size=300), 1, -1)
+    target = GibbsTarget(Problem(twice, y, radius=50.0), beta=1.0, psi=0.02)
+    draws = collect(HitAndRunSampler(), target, 64, np.random.default_rng(0)).coef
+    assert np.linalg.norm(draws, axis=1).max() > 40  # (1, −1) is free
+    assert not reaches_sphere(target, draws)
+    apart = np.column_stack([column, np.abs(column)])  # the control: nothing is free, and ψ is wide
+    assert reaches_sphere(GibbsTarget(Problem(apart, y, radius=2.0), 1.0, 0.02), draws[:0])
+
+
+def drawn(**settings):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.5, 0.5, (300, 3))
+    y = X[:, 0] + 0.3 * rng.logistic(size=300) > 0
+    asked = {"sampler": "hit_and_run", "n_draws": 40, "random_state": 0, "psi": 0.02, **settings}
+    return RashomonClassifier(**asked).fit(X, y).rashomon_set_
+
+
+def test_a_fits_draws_depend_on_no_budget():
+    first = drawn(epsilon=0.1, delta=0.0)
+    for other in (drawn(epsilon=30.0, delta=1e-6), drawn(epsilon=1.0, delta=1e-3)):
+        np.testing.assert_array_equal(first.coef, other.coef)
+        assert first.plan.radius == other.plan.radius == 64.0
+    more = drawn(n_draws=400)
+    assert (more.least, more.plan.radius) == (first.least, 64.0)
+    np.testing.assert_array_equal(more.coef[:32], first.coef[:32])
+
+
+@pytest.mark.filterwarnings("always::rashomon_explorer.exceptions.RadiusBindsWarning")
+def test_a_fit_says_when_its_radius_binds(tmp_path, recwarn):
+    free = drawn()
+    assert not recwarn and free.notes == () and not free.reaches_sphere
+    with pytest.warns(RadiusBindsWarning, match=r"reaches the sphere ‖θ‖ = 1: .*ridge= > 0"):
+        bound = drawn(radius=1.0)
+    assert bound.notes[0].startswith("the radius binds") and bound.least > free.least
+    bound.save(tmp_path / "set.npz")
+    assert RashomonSet.load(tmp_path / "set.npz").notes == bound.notes
+    drawn(radius=8.0, ridge=0.1)
+    assert len(recwarn) == 0  # pytest.warns took the one that there was

@@ -10,6 +10,8 @@ from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.losses import SoftmaxLoss
 from rashomon_explorer.losses.clipped_pull import ClippedLogisticLoss
+from rashomon_explorer.one_model import METHODS
+from rashomon_explorer.one_model import objective_perturbation as one_model_perturbation
 from rashomon_explorer.planning import MECHANISMS, Request, explain, plan
 from rashomon_explorer.planning.objective import _largest_ratio, perturbed_delta
 from rashomon_explorer.planning.offers import price_at_order
@@ -19,7 +21,7 @@ from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy.gaussian import gdp_delta
 from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
 from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ObjectivePerturbationSampler
+from rashomon_explorer.samplers import ObjectivePerturbationSampler, objective_perturbation
 from rashomon_explorer.samplers.tilting import Followed
 from rashomon_explorer.search import bisect
 from rashomon_explorer.target import GibbsTarget
@@ -203,7 +205,7 @@ def test_draws_come_on_odd_tables(name, epsilon):
     asked = {"sampler": "objective_perturbation", "delta": 0.0, "random_state": 0}
     with said_elsewhere():
         fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
-    assert np.isfinite(fitted.coef_).all()
+    assert np.isfinite(fitted.encoded_coef_).all()
 
 
 @pytest.mark.parametrize("classes", [2, 4, 0])
@@ -238,7 +240,7 @@ def test_rows_in_blocks_give_the_same_model():
     blocks = replace(row_blocks(X, (y > 0).astype(int)), rows=300)
     parts = RashomonClassifier(**asked).fit(blocks)
     assert parts.plan_.sampler == "objective_perturbation"
-    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-4)
+    np.testing.assert_allclose(parts.encoded_coef_, whole.encoded_coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -253,3 +255,59 @@ def test_rows_of_zeros_show_the_tilt_itself(gaussian):
     lengths = [np.linalg.norm(next(batches).theta) * planned.tilt_ridge for _ in range(100)]
     expected = math.sqrt(9 * math.pi / 8) if gaussian else 4
     assert np.mean(lengths) == pytest.approx(expected * planned.tilt, rel=0.2)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_noise_on_the_minimiser_is_independent_of_the_tilt(gaussian, monkeypatch):
+    """The solver's error is hidden by noise of its own: no angle and no length is shared."""
+    asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
+    planned = plan_tilted(**ROWS, **asked)
+    problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=2.0, intercept=False)
+    tilts = []
+
+    def at_zero(problem, tilt, solver):
+        tilts.append(tilt)
+        return np.zeros(4)
+
+    monkeypatch.setattr(objective_perturbation, "tilted_minimiser", at_zero)
+    batches = ObjectivePerturbationSampler(planned).batches(
+        GibbsTarget.of(problem, planned), np.random.default_rng(0)
+    )
+    blurs = np.array([next(batches).theta[:, 0] for _ in range(1_000)])
+    assert_independent(np.array(tilts) / planned.tilt, blurs / planned.blur)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_noise_on_one_model_is_independent_of_the_tilt(gaussian, monkeypatch):
+    method, tilts = METHODS["objective_perturbation"], []
+    asked = {"loss": "logistic", "ridge": 0.1, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
+    offer = method.offer(Request(**ROWS, **asked))
+    offer = replace(offer, settings=replace(offer.settings, gaussian=gaussian))
+    problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=2.0, intercept=False)
+
+    def at_zero(problem, tilt, solver):
+        tilts.append(tilt)
+        return np.zeros(4)
+
+    monkeypatch.setattr(one_model_perturbation, "tilted_minimiser", at_zero)
+    rng = np.random.default_rng(0)
+    blurs = np.array([method.draw(problem, offer, rng) for _ in range(1_000)])
+    assert_independent(np.array(tilts) / offer.settings.scale, blurs / offer.settings.blur)
+
+
+def assert_independent(tilts, blurs):
+    """Both have the same spread; cosines and products of lengths are those of independent ones."""
+    lengths = [np.linalg.norm(noise, axis=1) for noise in (tilts, blurs)]
+    assert lengths[0].mean() == pytest.approx(lengths[1].mean(), rel=0.1)
+    cosines = (tilts * blurs).sum(axis=1) / (lengths[0] * lengths[1])
+    assert abs(cosines.mean()) < 5 * 0.5 / math.sqrt(1_000)  # variance 1/p of uniform directions
+    assert cosines.std() == pytest.approx(0.5, rel=0.15)
+    assert abs(np.corrcoef(*lengths)[0, 1]) < 5 / math.sqrt(1_000)
+
+
+def test_noise_that_is_used_twice_is_not_independent():
+    """Negative control: a multiple of the tilt, either way round."""
+    tilts = np.random.default_rng(0).standard_normal((1_000, 4))
+    for blurs in (tilts, -tilts, np.abs(tilts)):
+        with pytest.raises(AssertionError):
+            assert_independent(tilts, blurs)

@@ -110,7 +110,8 @@ def test_names_groups_and_index_are_kept():
     assert tuple(rows.columns) == SCHEMA.encoded_names == tuple(encoder.get_feature_names_out())
     assert rows.index.equals(frame.index)
     assert encoder.feature_groups_ == SCHEMA.feature_groups
-    assert encoder.feature_names_in_.tolist() == list(frame) and encoder.n_features_in_ == 6
+    assert encoder.feature_names_in_.tolist() == ["age", "home", "grade", "pets"]
+    assert encoder.n_features_in_ == 4
 
 
 def test_every_container_gives_the_same_numbers():
@@ -145,7 +146,7 @@ def test_frames_of_polars():
     expected = TableEncoder(SCHEMA).fit_transform(frame).to_numpy()
     encoder = TableEncoder(SCHEMA).fit(table)
     assert np.array_equal(encoder.transform(table), expected)
-    assert encoder.feature_names_in_.tolist() == list(frame)
+    assert encoder.feature_names_in_.tolist() == ["age", "home", "grade", "pets"]
     out = encoder.set_output(transform="polars").transform(table)
     assert isinstance(out, polars.DataFrame) and tuple(out.columns) == SCHEMA.encoded_names
 
@@ -159,7 +160,6 @@ def test_frames_of_polars():
         (lambda f: f.to_numpy()[:, :2], "4 features in 6 columns, got an array of 2 columns"),
         (lambda f: f["age"], "X must be a table with rows and columns, got shape (50,)"),
         (lambda f: pd.concat([f, f[["age"]]], axis=1), "column 'age' occurs 2 times"),
-        (lambda f: iter([]), "got a table that states no shape"),
     ],
 )
 def test_columns_are_compared_with_the_schema(table, message):

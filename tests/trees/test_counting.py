@@ -245,6 +245,26 @@ def test_cells_own_as_many_places_as_they_weigh():
     assert owners == {(1, 0): 6, (2, 1): 1, None: 4}
 
 
+@pytest.mark.parametrize("total", [2**62, 3 * 2**150, 2**296 - 1])
+def test_places_of_a_law_are_drawn_to_their_last_bit(total):
+    """A double has 53 bits: a place that is made of one is a multiple of some power of two."""
+
+    class Places(CellLaw):
+        def at(self, place):
+            found.append(place)
+
+    found = []
+    law = Places([(1, 0, 1, total)], floor=0, size=1)
+    assert law.total == total
+    rng = np.random.default_rng(0)
+    law.draw(2_000, rng)
+    assert all(0 <= place < total for place in found)
+    assert np.mean([place % 2 for place in found]) == pytest.approx(0.5, abs=0.06)
+    assert np.mean([place / total for place in found]) == pytest.approx(0.5, abs=0.04)
+    rounded = [int(rng.random() * total) for _ in range(100)]
+    assert all(place % 2 == 0 for place in rounded)  # negative control
+
+
 def test_limits_take_the_edge_as_a_set_does():
     """At .1 + .2 sums of doubles are not what they are on paper."""
     for penalty in (0.0, 0.1, 0.07):

@@ -76,7 +76,7 @@ def _files(given: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str
         yield from dot_files(given).items()
     yield _SCRIPT, get_plotlyjs()
     for name, figure in made.items():
-        yield f"figures/{name}.html", _page(figure)
+        yield f"figures/{name}.html", _page(name, figure)
         yield f"figures/{name}.json", figure.to_json()
     for name, content in sorted(drawn.items()):
         yield f"figures/{name}", content
@@ -113,8 +113,11 @@ def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
     return made
 
 
-def _page(figure: go.Figure) -> str:
-    written: str = in_light(figure).to_html(include_plotlyjs="directory", full_html=True)
+def _page(name: str, figure: go.Figure) -> str:
+    # plotly would give the element a random id.
+    written: str = in_light(figure).to_html(
+        include_plotlyjs="directory", full_html=True, div_id=name
+    )
     return written
 
 

@@ -1,4 +1,4 @@
-"""Aggregates that were paid for, kept beside the set that they are of."""
+"""Aggregates that were paid for, each in a file beside the set that they are of."""
 
 import json
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.explorer.guard import LOGGER
+from rashomon_explorer.explorer.kept_files import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.release import Released
 from rashomon_explorer.release.files import released_of, released_values
@@ -72,33 +73,66 @@ class Purchase:
 
 
 class Purchases:
-    """The purchases of one kept set, in one file beside it.
+    """The purchases of one kept set, each in a file of its own beside it.
 
     Parameters
     ----------
     path : pathlib.Path
-        ``loans.sets/0003.paid`` for draw 3 of loans.
+        ``loans.sets/0003.paid`` for draw 3 of loans, of which ``0003-0001.paid`` is the first
+        purchase. Older versions wrote all purchases into the former.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
 
-    def all(self) -> tuple[Purchase, ...]:
-        """Read them, oldest first; a file that cannot be read is put aside and logged."""
-        if not self.path.exists():
-            return ()
+    def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
+        """Read them, oldest first; a file that is damaged is put aside and logged.
+
+        Parameters
+        ----------
+        failed : callable, default=log_unread
+            Called with every error of the file system, which may pass: the file stays as it is.
+        """
         try:
-            values = json.loads(self.path.read_text(encoding="utf-8"))
-            return tuple(map(Purchase.of_values, values))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            LOGGER.error("%s could not be read", self.path, exc_info=error)
-            self.path.replace(self.path.with_suffix(".damaged"))
+            paths = self._files.paths()
+        except OSError as error:
+            failed(error)
             return ()
+        own = (read_file(path, _read, failed) for path in paths)
+        return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
 
     def add(self, bought: Purchase) -> None:
-        """Write one more, beside its place and then there: no half of a file is ever found."""
-        self.path.parent.mkdir(exist_ok=True)
-        written = [one.to_values() for one in (*self.all(), bought)]
-        beside = self.path.with_suffix(".new")
-        beside.write_text(json.dumps(written, ensure_ascii=False, indent=1), encoding="utf-8")
-        beside.replace(self.path)
+        """Write one more.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        self._files.add(json.dumps(bought.to_values(), ensure_ascii=False, indent=1))
+
+    def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
+        """Purchases in one file, and in what was left of it by a crash or an error of the disk."""
+        known: list[Any] = []
+        for suffix in (".damaged", self.path.suffix, ".new"):
+            path = self.path.with_suffix(suffix)
+            listed = read_file(path, _listed, failed, aside=path == self.path) or []
+            known += [values for values in listed if values not in known]
+        return [_usable(values, self.path) for values in known]
+
+
+def _read(text: str) -> Purchase:
+    return Purchase.of_values(json.loads(text))
+
+
+def _listed(text: str) -> list[Any]:
+    return list(json.loads(text))
+
+
+def _usable(values: Any, path: Path) -> Purchase | None:
+    try:
+        return Purchase.of_values(values)
+    except (ValueError, KeyError, TypeError) as error:
+        LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
+        return None

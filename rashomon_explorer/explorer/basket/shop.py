@@ -1,9 +1,10 @@
 """Where a basket is filled and paid for: what is on screen, the ledger, and what was bought."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from rashomon_explorer.explorer.basket.choices import Paid
 from rashomon_explorer.explorer.basket.contents import Contents
 from rashomon_explorer.explorer.basket.purchase import Purchase, Purchases
 from rashomon_explorer.explorer.family import in_words, trees_in
+from rashomon_explorer.explorer.guard import ON_SCREEN_ONLY, PAID_READ, STILL_THERE, report
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.planning.warn_weak import said_elsewhere
 from rashomon_explorer.plots.text import plural, price, what_is_left
@@ -47,6 +49,14 @@ class Order:
     models: Any
 
 
+class _Unkept(NamedTuple):
+    """A purchase that could not be written: shown, and written as soon as that is possible."""
+
+    place: Purchases
+    bought: Purchase
+    error: Exception
+
+
 _OTHERS = "only models that were drawn and paid for may leave"
 
 
@@ -63,6 +73,7 @@ class Shop:
         self.session = session
         self.state = session.state
         self._of: Any = None
+        self._unkept: list[_Unkept] = []
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
 
@@ -173,20 +184,32 @@ class Shop:
                 released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
             bought = Purchase(released, at, adds, draws, group)
             if kept is not None:
-                kept.add(bought)
+                try:
+                    kept.add(bought)
+                except Exception as error:  # whatever it is, it was paid for: `received` tells
+                    self._unkept.append(_Unkept(kept, bought, error))
             return bought
 
         return Order(pay, self.state.rashomon_set)
 
     def received(self, order: Order, bought: Purchase) -> None:
-        """Put on screen what was bought, if its set is still there, and say what is left."""
+        """Put on screen what was bought, if its set is still there, and say what is left.
+
+        Where it could not be kept, that is reported.
+        """
         state, session = self.state, self.session
-        if _same(state.rashomon_set, order.models):
+        there = [one.released.charge for one in state.paid]  # read from its file meanwhile
+        if _same(state.rashomon_set, order.models) and bought.released.charge not in there:
             state.paid = (*state.paid, bought)
-        account = session.refresh_account()
-        left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
-        numbers = plural(len(bought.released.statistics), "number")
-        session.say(f"Bought {numbers} for {price(bought.adds)}.{left}")
+        unkept = [one.error for one in self._unkept if one.bought is bought]
+        try:
+            account = session.refresh_account()
+            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            numbers = plural(len(bought.released.statistics), "number")
+            session.say(f"Bought {numbers} for {price(bought.adds)}.{left}")
+        finally:
+            for error in unkept:
+                report(state, "Keeping what was bought", error, ON_SCREEN_ONLY)
 
     def _purchases(self) -> Purchases | None:
         kept, number = self.session.kept_sets, self.state.in_view
@@ -199,9 +222,22 @@ class Shop:
         self._of = drawn
         kept = self._purchases()
         if kept is not None:
-            self.state.paid = kept.all()
+            errors: list[OSError] = []
+            written = kept.all(errors.append)
+            self.state.paid = (*written, *self._kept_again(kept))
+            if errors:
+                report(self.state, PAID_READ, errors[0], STILL_THERE)
         elif not same:
             self.state.paid = ()
+
+    def _kept_again(self, kept: Purchases) -> tuple[Purchase, ...]:
+        """Purchases of a set that were not kept; each is tried once more."""
+        again = [one for one in self._unkept if one.place.path == kept.path]
+        for one in again:
+            with suppress(Exception):
+                kept.add(one.bought)
+                self._unkept.remove(one)
+        return tuple(one.bought for one in again)
 
 
 def _same(models: Any, others: Any) -> bool:

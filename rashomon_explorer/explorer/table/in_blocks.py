@@ -60,4 +60,6 @@ def _name(source: Any) -> str:
         return "table"
     paths = {Path(group.path) for group in source.groups}
     first = min(paths)
-    return first.stem if len(paths) == 1 else first.parent.name
+    if len(paths) == 1:
+        return first.stem
+    return next(folder.name for folder in first.parents if "=" not in folder.name)

@@ -52,24 +52,25 @@ def counted_width(
 
 def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
     planned: Any = drawn.planned
-    if abs(drawn.least - counted.least) > _SAME:
-        raise ValueError(
-            f"reference must describe the same Rashomon set: its least is {counted.least!r}, the "
-            f"draws' {drawn.least!r}"
-        )
+    apart: list[str] = []
     if planned is None or not planned.questions:
-        same = drawn.complexity().max(initial=0) <= counted.trees.most_leaves
+        if drawn.complexity().max(initial=0) > counted.trees.most_leaves:
+            apart.append(f"it has at most {counted.trees.most_leaves} leaves, and some draws more")
     else:
-        same = (
-            planned_class(planned).sizes == counted.trees.sizes
-            and planned.leaf_penalty == counted.leaf_penalty
-            and _costs(planned.costs) == _costs(counted.rows.costs)
-        )
-    if not same:
+        if planned_class(planned).sizes != counted.trees.sizes:
+            apart.append("it has other leaves, depth or questions")
+        if planned.leaf_penalty != counted.leaf_penalty:
+            own, other = planned.leaf_penalty, counted.leaf_penalty
+            apart.append(f"its leaf_penalty is {other:g}, the draws' {own:g}")
+        if _costs(planned.costs) != _costs(counted.rows.costs):
+            apart.append("it has other costs")
+    if abs(drawn.least - counted.least) > _SAME:
+        apart.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")
+    if apart:
         raise ValueError(
-            "reference must be of the draws' class of trees, and it has other leaves, depth, "
-            "price of a leaf, costs or questions: "
-            "RashomonTreeClassifier(...).counted(X, y) is of the same"
+            f"reference must describe the same Rashomon set: {'; '.join(apart)}. "
+            "RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of the "
+            "draws is of the same"
         )
 
 

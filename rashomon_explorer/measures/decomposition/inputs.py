@@ -14,12 +14,10 @@ from rashomon_explorer.measures.decomposition.counted import counted_width
 from rashomon_explorer.measures.decomposition.in_blocks import PairMeans, pair_means
 from rashomon_explorer.measures.decomposition.kernels import PairMeasure
 from rashomon_explorer.measures.decomposition.laws import TREES, Law, law_of
+from rashomon_explorer.measures.decomposition.same_set import check_same_set
 from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.samplers import SAMPLERS
 from rashomon_explorer.trees import CountedTrees
-
-_SAME = 1e-9  # of a number: a minimum that other threads added up
-
 
 ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
 """Arrays do not say how they were drawn."""
@@ -56,6 +54,11 @@ def given(
         raise CuratorOnlyError(
             "width or noise is told by which draws lie inside, and that is read off private rows: "
             "not in a release; ask the curator's set"
+        )
+    if hasattr(models, "rashomon_set_"):
+        raise TypeError(
+            f"models must be a set of draws, got a fitted {type(models).__name__}: give its set, "
+            "clf.rashomon_set_"
         )
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
@@ -191,13 +194,7 @@ def _reference(reference: Any, drawn: Any) -> Any:
             "reference must be of the draws' class of trees, and some of its trees have more "
             "leaves: RashomonTreeClassifier(...).counted(X, y).draw(2000, psi) is of the same"
         )
-    for name in ("task", "psi", "least"):
-        own, other = getattr(drawn, name), getattr(reference, name)
-        if own != other and (name == "task" or abs(own - other) > _SAME * abs(own)):
-            raise ValueError(
-                f"reference must describe the same Rashomon set: its {name} is {other!r}, the "
-                f"draws' {own!r}"
-            )
+    check_same_set(drawn, reference)
     if not reference.as_drawn:
         raise ValueError("reference must be all draws of a fit; those outside are left out here")
     return reference if known.stays_inside else reference.inside()

@@ -39,10 +39,7 @@ class Law:
     stays_inside: bool = False
     least_hit_rate: float = 0.0
     n_chains: int = 0
-    remedy: str = (
-        "pass reference=, draws with sampler='hit_and_run' of the same rows and psi, draw with "
-        "sampler='exact', or raise epsilon or psi"
-    )
+    remedy: str = "pass reference=, models uniform on the same set, or raise epsilon or psi"
     why: str = "draws of this sampler are not proved to be uniform inside"
 
 
@@ -67,6 +64,16 @@ def _linear(models: RashomonSet) -> Law:
         stays_inside=known.stays_inside,
         least_hit_rate=models.plan.hit_rate_bound if known.planned_law else 0.0,
         n_chains=known.n_chains,
+        remedy=_remedy(models),
+    )
+
+
+def _remedy(models: RashomonSet) -> str:
+    """Say which reference is of the set of the draws: one of the same ball and ridge."""
+    return (
+        f"pass reference=, draws with sampler='hit_and_run', radius={models.plan.radius!r} and "
+        f"ridge={models.plan.ridge!r} of the same rows, row_norm and psi, draw with "
+        "sampler='exact', or raise epsilon or psi"
     )
 
 

@@ -76,6 +76,12 @@ def importance_cloud(
     """
     if measure not in IMPORTANCES:
         raise ValueError(f"measure must be one of {list(IMPORTANCES)}, got {measure!r}")
+    if isinstance(models, Problem | PenalisedProblem):
+        raise TypeError(
+            f"models must be a set of models, got a {type(models).__name__}, which is a loss "
+            "without draws: give RashomonClassifier(...).fit(X, y).rashomon_set_, or take "
+            "model_class_reliance(problem) for the range over all good models"
+        )
     return IMPORTANCES[measure](models, X, y, features=features, **options)
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Domain
-from rashomon_explorer.planning.certificates.certificate import Certificate
+from rashomon_explorer.planning.certificates.certificate import Certificate, for_ledger
 from rashomon_explorer.planning.certificates.gibbs_laws import (
     GibbsLaw,
     GibbsTheorem,
@@ -49,6 +49,7 @@ def gibbs_certificates(
     n_draws: int = 1,
     width: float = 0.0,
     interior: bool = False,
+    ledger: bool = False,
 ) -> tuple[Certificate, ...]:
     """Every certificate of exact draws from a thresholded Gibbs law, the best at δ first.
 
@@ -72,6 +73,8 @@ def gibbs_certificates(
         Width s of the smooth threshold, 0 for the hard one.
     interior : bool, default=False
         Whether for every data set the minimiser over ℝᵖ is inside the domain.
+    ledger : bool, default=False
+        Whether each is to state only what a ledger adds up.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def gibbs_certificates(
     check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, beta, width, interior)
     found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS.values()]
-    return _sorted(found, delta)
+    return _sorted(map(for_ledger, found) if ledger else found, delta)
 
 
 def path_certificates(
@@ -201,6 +204,7 @@ def largest_beta(
     n_draws: int = 1,
     width: float = 0.0,
     interior: bool = False,
+    ledger: bool = False,
 ) -> tuple[float, Certificate]:
     """Largest β that a certificate allows exact draws for a budget, and that certificate.
 
@@ -209,7 +213,7 @@ def largest_beta(
 
     Parameters
     ----------
-    constants, domain, psi, n_draws, width, interior
+    constants, domain, psi, n_draws, width, interior, ledger
         As in :func:`gibbs_certificates`.
     epsilon, delta : float
         Total budget of all draws, ε > 0.
@@ -241,10 +245,12 @@ def largest_beta(
     # A hair less, so that the sum of prices does not pass ε by an ulp.
     beta = epsilon / (n_draws * constants.priced_osc) * (1 - 1e-12)
     best = oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+    best = for_ledger(best) if ledger else best
     for theorem in GIBBS.values():
 
         def at(beta: float, theorem: GibbsTheorem = theorem) -> Certificate:
-            return theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+            found = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+            return for_ledger(found) if ledger else found
 
         if _spent(at(beta), epsilon) <= delta:
             colder, found = _largest(at, beta, epsilon, delta)

@@ -1,7 +1,7 @@
 """What one theorem says of one law or path, or why it says nothing."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.label import numbers_of
@@ -84,6 +84,31 @@ class Certificate(Shown):
         unsound = ", with constants that do not hold" if self.printed else ""
         applies = f"{'yes' if self.applies else 'no'}{unsound}"
         return [("applies", applies), ("price", price), ("why", self.why), ("source", self.source)]
+
+
+def for_ledger(certificate: Certificate) -> Certificate:
+    """State what a ledger adds up of a certificate: its pure ε and its ρ of zCDP, or nothing.
+
+    The D_a ≤ aρ that Gaussian DP, zCDP and bounded range prove hold however charges are chosen;
+    μ and trade-off functions are no stopping rule, and what loses some δ outright has no D_a
+    (docs/ledger.md).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.notions import gdp
+    >>> one = Certificate("gaussian", "a title", "a theorem", gdp(0.5), True, "always")
+    >>> found = for_ledger(one).guarantee
+    >>> found.rho, found.mu
+    (0.125, inf)
+    """
+    held = certificate.guarantee
+    if held is None:
+        return certificate
+    if held.approximate_epsilon or held.approximate_delta or not math.isfinite(held.rho):
+        why = "a ledger adds up Rényi divergences, and this certificate bounds none"
+        return replace(certificate, guarantee=None, applies=False, why=why)
+    counted = replace(held, notion="zcdp", mu=math.inf, curve=None, orders=())
+    return replace(certificate, guarantee=counted)
 
 
 def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:

@@ -63,11 +63,18 @@ def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
 
 
 def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
-    """⊗ of all curves, G(μ) for a part without one; none where no part has one or some neither."""
+    """⊗ of all curves, G(μ) for a part without one; None where a part has neither, or none one."""
     if all(part.curve is None for part in parts):
         return None
-    curves = [part.curve or Gaussian(part.mu) for part in parts if math.isfinite(part.mu)]
-    tilts = [part.curve for part in parts if isinstance(part.curve, GaussianTilt)]
-    if len(curves) + len(tilts) < len(parts):
+    curves = [_curve(part) for part in parts]
+    known = [curve for curve in curves if curve is not None]
+    return compose_tradeoffs(known) if len(known) == len(parts) else None
+
+
+def _curve(part: Guarantee) -> TradeOff | None:
+    """Curve of one part as it is composed: only a tilt's counts without a finite μ."""
+    if isinstance(part.curve, GaussianTilt):
+        return part.curve
+    if not math.isfinite(part.mu):
         return None
-    return compose_tradeoffs((curve, 1) for curve in [*curves, *tilts])
+    return part.curve or Gaussian(part.mu)

@@ -2,15 +2,17 @@
 
 import math
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.exceptions import LedgerError, LedgerWarning
 from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.withheld import withheld
+from rashomon_explorer.users_line import users_line
 
 T = TypeVar("T")
 
@@ -109,14 +111,28 @@ class Charge:
         File of the ledger, in which alone the number means this charge.
     identity : str
         Random name of that file, by which it is known where another took its path.
+    extends : Charge, optional
+        The charge that this one is the rest of.
+
+    Attributes
+    ----------
+    returned : bool
+        Whether `run` has returned a result, which may have been seen.
     """
 
     def __init__(
-        self, entry_id: int, mark: Callable[[int, str, str], None], path: Path, identity: str
+        self,
+        entry_id: int,
+        mark: Callable[[int, str, str], None],
+        path: Path,
+        identity: str,
+        extends: "Charge | None" = None,
     ) -> None:
         self.id = entry_id
         self.path = path
         self.identity = identity
+        self.returned = False
+        self._extends = extends
         self._mark = mark
         self._holder = os.getpid()
 
@@ -133,6 +149,9 @@ class Charge:
     def run(self, work: Callable[[], T]) -> T:
         """Start, do the work that reads rows, and record that it ended.
 
+        Where the end cannot be recorded the result is returned all the same: the charge stays
+        started, which costs as much.
+
         Parameters
         ----------
         work : callable
@@ -148,11 +167,26 @@ class Charge:
         FitError
             Whatever the work raises, lack of memory excepted; the charge stays started.
         LedgerError
-            If the charge was voided or cannot be written.
+            If the charge was voided or its start cannot be written; then nothing was run.
+
+        Warns
+        -----
+        LedgerWarning
+            If its end cannot be written.
         """
         self.start()
         result = withheld(work)
-        self.commit()
+        self.returned = True  # from here on no price may depend on it, committed or not
+        try:
+            self.commit()
+        except (LedgerError, OSError) as error:
+            warnings.warn(
+                f"the end of charge {self.id} could not be written: {error}. The result is "
+                "complete and paid for; the ledger says that the charge was started, which costs "
+                "the same",
+                LedgerWarning,
+                stacklevel=users_line(),
+            )
         return result
 
     def commit(self) -> None:
@@ -179,12 +213,18 @@ class Charge:
         Raises
         ------
         LedgerError
-            If the charge was started, committed or voided already, or by another process.
+            If the charge was started, committed or voided already, or by another process; or if
+            the result of the charge that it extends may have been seen.
         """
         if os.getpid() != self._holder:
             raise LedgerError(
                 f"charge {self.id} can be voided only by the process that reserved it: no other "
                 "knows that nothing ran"
+            )
+        if self._extends is not None and self._extends.returned:
+            raise LedgerError(
+                f"charge {self.id} cannot be voided, because the result of charge "
+                f"{self._extends.id}, which it extends, was returned and may have been seen"
             )
         self._mark(self.id, "voided", why)
 

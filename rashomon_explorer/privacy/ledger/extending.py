@@ -74,6 +74,12 @@ def check_extendable(
             f"charge {charge.id} is of a ledger that was at {path} before: put that file back and "
             "extend it there, or reserve the whole price here"
         )
+    if charge.returned:  # also where the ledger could not be written when it was committed
+        raise LedgerError(
+            f"the result of charge {charge.id} was returned and may have been seen, so that no "
+            "further price may depend on it: run again, and charge everything that is to be shown "
+            "before anything is"
+        )
     for entry in entries:
         if entry.id == charge.id and entry.extends is not None:
             raise LedgerError(

@@ -1,6 +1,5 @@
 """The file of a ledger: opened, locked, flushed to the disk, brought up to date."""
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -15,8 +14,10 @@ from rashomon_explorer.privacy.ledger.schema import (
     migrate,
     read_identity,
 )
+from rashomon_explorer.private_files import create_private, tighten
 
 _LOCK_SECONDS = 30.0
+_BESIDE = ("-journal", "-wal", "-shm")
 _LOOKS, _BETWEEN_LOOKS = 20, 0.025  # at an empty file, in seconds: half a second in all
 
 # New files keep SQLite's rollback journal rather than a write-ahead log: a charge is then in the
@@ -47,6 +48,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             "under one name only, so that a charge made under the other could be lost. Remove the "
             "other name, or copy the file; a symbolic link is harmless"
         )
+    _keep_private(path)
     with _connect(path) as connection:
         if path.stat().st_size == 0:
             _refuse_empty(connection, path)
@@ -69,7 +71,7 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
     _refuse_remains(path)
     try:
         # Of several processes that create the same file at once, one gets it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+        create_private(path)
     except FileExistsError as error:
         raise LedgerError(
             f"there is a file at {path} already, and creating a ledger overwrites nothing: open "
@@ -88,9 +90,17 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
         raise
 
 
+def _keep_private(path: Path) -> None:
+    """Take what an older version or a copy left readable for all; a group that may write stays."""
+    # SQLite gives its journal the rights of the ledger, so that new ones need nothing.
+    if tighten(path, shared=True):
+        for suffix in _BESIDE:
+            tighten(path.with_name(path.name + suffix), shared=True)
+
+
 def _refuse_remains(path: Path) -> None:
     """Refuse a place where a ledger's journal lies: SQLite would play it back into a new file."""
-    for suffix in ("-journal", "-wal"):
+    for suffix in _BESIDE[:2]:
         remains = path.with_name(path.name + suffix)
         if remains.exists():
             raise LedgerError(

@@ -276,7 +276,7 @@ class Ledger(Shown):
             if budget is not None:
                 refuse_past(budget, totals, guarantee, told)
             number = insert_charge(connection, totals, guarantee, told, note, parameters)
-        return Charge(number, self._mark, self.path, self._identity)
+        return Charge(number, self._mark, self.path, self._identity, extends)
 
     def _title(self) -> str:
         return f"Ledger {self.path.name}"

@@ -1,11 +1,10 @@
 """Which tables the ledgers of a folder guard, by fingerprints in a file beside them."""
 
-import os
 import secrets
 import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.exceptions import LedgerWarning, SameTableWarning
 from rashomon_explorer.privacy.ledger.fingerprint import KEY_BYTES, fingerprint, of_hashes
+from rashomon_explorer.private_files import create_private, tighten
 from rashomon_explorer.users_line import users_line
 
 NAME = ".rashomon-tables"
@@ -67,8 +67,9 @@ class TableRegistry:
 
         Returns the file names of all ledgers that the table was charged to, this one included.
         """
-        # The file comes into being as its owner's; SQLite would make it everybody's to read.
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Before SQLite, which would make it readable for all.
+        with suppress(FileExistsError):
+            create_private(self.path)
         with self._open() as connection:
             for statement in _TABLES:
                 connection.execute(statement)
@@ -83,6 +84,7 @@ class TableRegistry:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        tighten(self.path)
         connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=rw",
             timeout=_LOCK_SECONDS,

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,9 @@ from rashomon_explorer.validation import check_delta
 
 _NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
 _LINES = 4001
+REPLACE = "replace"
+"""Neighbours differ in one record, replaced by another, as everywhere in this package."""
+RELATIONS = (REPLACE, "add_or_remove")
 
 
 class TradeOff(ABC):
@@ -30,6 +34,11 @@ class TradeOff(ABC):
     kind: ClassVar[str]
     said: ClassVar[str] = "f-DP"
     """The notion in which it is proved, in words."""
+
+    @property
+    def relation(self) -> str:
+        """Which tables are neighbours: "replace" or "add_or_remove" one record."""
+        return REPLACE
 
     @abstractmethod
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -175,6 +184,40 @@ def type_one_errors(alpha: ArrayLike) -> FloatArray:
     if strange.any():
         raise ValueError(f"alpha must be in [0, 1], got {levels[strange].flat[0]:g}")
     return levels
+
+
+def shared_relation(curves: Iterable[TradeOff]) -> str:
+    """Neighbour relation of all curves; "replace" without any.
+
+    Raises
+    ------
+    ValueError
+        If they have different ones.
+
+    Examples
+    --------
+    >>> shared_relation([])
+    'replace'
+    """
+    found = sorted({curve.relation for curve in curves})
+    if len(found) > 1:
+        raise ValueError(
+            f"trade-off functions of different neighbour relations do not compose, got {found}: "
+            "give all of them one relation. A Gaussian mechanism for a record that is added or "
+            "removed is PoissonSampled(sigma, 1.0, relation='add_or_remove')"
+        )
+    return found[0] if found else REPLACE
+
+
+def check_relation(relation: str) -> None:
+    """Refuse a neighbour relation that is not known.
+
+    Examples
+    --------
+    >>> check_relation("add_or_remove")
+    """
+    if relation not in RELATIONS:
+        raise ValueError(f"relation must be one of {sorted(RELATIONS)}, got {relation!r}")
 
 
 def check_order(order: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope
+from rashomon_explorer.privacy.tradeoff.base import TradeOff, envelope, shared_relation
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
 from rashomon_explorer.privacy.tradeoff.gaussian_tilt import GaussianTilt
 from rashomon_explorer.privacy.tradeoff.loss_masses import LossMasses
@@ -40,7 +40,7 @@ class Composition(TradeOff):
     Parameters
     ----------
     parts : tuple of (TradeOff, int)
-        Symmetric curves and how many of each.
+        Symmetric curves of one neighbour relation and how many of each.
     grid : float, optional
         h; by default 10⁻³ or less, a tenth of the spread of the narrowest part.
 
@@ -64,8 +64,14 @@ class Composition(TradeOff):
             raise ValueError("counts must be whole numbers >= 1")
         if self.grid is not None and not self.grid > 0:
             raise ValueError(f"grid must be > 0, got {self.grid!r}")
+        shared_relation(curve for curve, _ in self.parts)
         parts = tuple((curve.symmetrised(), int(count)) for curve, count in self.parts)
         object.__setattr__(self, "parts", parts)
+
+    @property
+    def relation(self) -> str:
+        """That of every part."""
+        return self.parts[0][0].relation
 
     @property
     def epsilon_error(self) -> float:
@@ -175,13 +181,19 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     grid : float, optional
         Of the numerical part; see :class:`Composition`.
 
+    Raises
+    ------
+    ValueError
+        If the curves are of different neighbour relations.
+
     Examples
     --------
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
-    square, counts = 0.0, dict[TradeOff, int]()
-    for curve, count in _opened(parts):
+    square, counts, opened = 0.0, dict[TradeOff, int](), list(_opened(parts))
+    shared_relation(curve for curve, _ in opened)
+    for curve, count in opened:
         if isinstance(curve, Gaussian):
             square += count * curve.mu**2
         else:

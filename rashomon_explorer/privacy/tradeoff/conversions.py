@@ -96,7 +96,8 @@ def from_dict(values: dict[str, Any]) -> TradeOff:
     if kind == Subsampled.kind:
         return Subsampled(from_dict(plain["of"]), plain["rate"])
     if kind == Piecewise.kind:
-        return Piecewise(tuple((a, b) for a, b in plain["corners"]))
+        corners = tuple((a, b) for a, b in plain.pop("corners"))
+        return Piecewise(corners, **plain)
     simple = {curve.kind: curve for curve in _SIMPLE}
     if kind not in simple:
         raise ValueError(f"kind must be a known trade-off, got {kind!r}")

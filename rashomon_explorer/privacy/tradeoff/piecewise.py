@@ -1,7 +1,7 @@
 """Trade-offs with corners: from samples, from (ε, δ) pairs, and the hull of any two."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy.tradeoff.base import TradeOff, type_one_errors
+from rashomon_explorer.privacy.tradeoff.base import (
+    REPLACE,
+    TradeOff,
+    check_relation,
+    type_one_errors,
+)
 from rashomon_explorer.validation import check_inner_share
 
 
@@ -21,6 +26,8 @@ class Piecewise(TradeOff):
     ----------
     corners : tuple of (float, float)
         (α, β) with α increasing, β decreasing and convex, from α = 0 to β = 0.
+    relation : {"replace", "add_or_remove"}, default="replace"
+        Which tables are neighbours.
 
     Raises
     ------
@@ -35,10 +42,12 @@ class Piecewise(TradeOff):
     """
 
     corners: tuple[tuple[float, float], ...]
+    relation: str = field(default=REPLACE, kw_only=True)
     kind: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
         """Refuse corners that no pair of laws has."""
+        check_relation(self.relation)
         alpha, beta = self._axes()
         if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
             raise ValueError("corners must be finite")
@@ -76,19 +85,21 @@ class Piecewise(TradeOff):
     def inverse(self) -> "Piecewise":
         """f⁻¹."""
         alpha, beta = self._axes()
-        return hull(beta, alpha)
+        return hull(beta, alpha, relation=self.relation)
 
     def symmetrised(self) -> "Piecewise":
         """min{f, f⁻¹}**."""
         alpha, beta = self._axes()
-        return hull(np.concatenate([alpha, beta]), np.concatenate([beta, alpha]))
+        both = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
+        return hull(*both, relation=self.relation)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {"kind": self.kind, "corners": [list(corner) for corner in self.corners]}
+        plain = {"kind": self.kind, "corners": [list(corner) for corner in self.corners]}
+        return plain if self.relation == REPLACE else {**plain, "relation": self.relation}
 
 
-def hull(alpha: ArrayLike, beta: ArrayLike) -> Piecewise:
+def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
     """Largest trade-off function below points (α, β): their convex minorant.
 
     Examples
@@ -107,10 +118,10 @@ def hull(alpha: ArrayLike, beta: ArrayLike) -> Piecewise:
         kept.append(point)
     heights = [b for _, b in kept]
     lowest = heights.index(min(heights))
-    return Piecewise(tuple(kept[: lowest + 1]))
+    return Piecewise(tuple(kept[: lowest + 1]), relation=relation)
 
 
-def from_profile(epsilons: ArrayLike, deltas: ArrayLike) -> Piecewise:
+def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
     """Largest symmetric trade-off that (ε, δ)-DP at each of finitely many pairs proves.
 
     The corners are where the lines 1 − δ − e^ε α, and their mirror images, meet.
@@ -119,6 +130,8 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike) -> Piecewise:
     ----------
     epsilons, deltas : array-like
         ε ≥ 0, increasing; δ in [0, 1].
+    relation : {"replace", "add_or_remove"}, default="replace"
+        For which neighbours the pairs hold.
 
     Raises
     ------
@@ -148,7 +161,7 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike) -> Piecewise:
         kept.append(line)
     corners = [(0.0, kept[0][0])]
     corners += [_meet(a, b) for a, b in pairwise(kept)]
-    return hull([a for a, _ in corners], [b for _, b in corners])
+    return hull([a for a, _ in corners], [b for _, b in corners], relation=relation)
 
 
 def _meet(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
@@ -170,7 +183,11 @@ def _turns_down(
 
 
 def from_samples(
-    first: ArrayLike, second: ArrayLike, *, confidence: float | None = None
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    confidence: float | None = None,
+    relation: str = REPLACE,
 ) -> Piecewise:
     """Trade-off of tests "the score is above x" between two samples of scores.
 
@@ -184,6 +201,8 @@ def from_samples(
         Scores under either neighbour; high scores speak for the second.
     confidence : float, optional
         In (0, 1), of both bands together.
+    relation : {"replace", "add_or_remove"}, default="replace"
+        Which neighbours were attacked.
 
     Raises
     ------
@@ -207,4 +226,4 @@ def from_samples(
         # Each band is two-sided at half of the failure probability: 2 exp(−2 n x²).
         alpha = np.minimum(1, alpha + math.sqrt(math.log(4 / (1 - confidence)) / 2 / first.size))
         beta = np.minimum(1, beta + math.sqrt(math.log(4 / (1 - confidence)) / 2 / second.size))
-    return hull(alpha, beta)
+    return hull(alpha, beta, relation=relation)

@@ -1,7 +1,7 @@
 """Gaussian mechanisms on rows that are each taken with probability q."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy.tradeoff.base import TradeOff
+from rashomon_explorer.privacy.tradeoff.base import REPLACE, TradeOff, check_relation
 from rashomon_explorer.privacy.tradeoff.composition import Composition
-from rashomon_explorer.privacy.tradeoff.tails import renyi_of_profile
+from rashomon_explorer.privacy.tradeoff.tails import poisson_renyi
 from rashomon_explorer.validation import check_count, check_positive, check_share
 
 # Where a sampled record puts the mean under the first law and under the second, in record norms.
@@ -51,8 +51,8 @@ class PoissonSampled(TradeOff):
     steps : int, default=1
         How many such sums, each with its own sample.
     relation : {"replace", "add_or_remove"}, default="replace"
-        Which data sets are neighbours. Only "replace" may be charged beside this package's other
-        guarantees.
+        Which data sets are neighbours. A :class:`~rashomon_explorer.privacy.Guarantee` takes only
+        "replace", and curves of different relations do not compose.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class PoissonSampled(TradeOff):
     sigma: float
     rate: float
     steps: int = 1
-    relation: str = "replace"
+    relation: str = REPLACE
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
@@ -78,8 +78,7 @@ class PoissonSampled(TradeOff):
         check_positive(sigma=self.sigma)
         check_share(rate=self.rate)
         check_count(steps=self.steps)
-        if self.relation not in _PAIRS:
-            raise ValueError(f"relation must be one of {sorted(_PAIRS)}, got {self.relation!r}")
+        check_relation(self.relation)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
@@ -95,8 +94,10 @@ class PoissonSampled(TradeOff):
 
     def renyi_bound(self, order: float) -> float:
         """Bound D_a by that of one step: the worst neighbours are, for every divergence."""
-        one = replace(self, steps=1)
-        return self.steps * renyi_of_profile(one.delta, math.sqrt(2 * one.rho), order)
+        if self.steady:
+            return order * self.rho
+        pairs = _PAIRS[self.relation]
+        return self.steps * max(poisson_renyi(self.sigma, self.rate, *p, order) for p in pairs)
 
     @property
     def steady(self) -> bool:
@@ -145,6 +146,11 @@ class _OneWay(TradeOff):
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         return self.delta(epsilon)
+
+    @property
+    def relation(self) -> str:
+        """That of the curve of both orders."""
+        return self.of.relation
 
     def inverse(self) -> TradeOff:
         """Swap the two laws, and left and right, so that the ratio rises again."""

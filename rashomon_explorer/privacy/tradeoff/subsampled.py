@@ -1,5 +1,6 @@
 """What a record that is used with probability q leaves of a trade-off."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import numpy as np
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.privacy.tradeoff.base import TradeOff
 from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
-from rashomon_explorer.privacy.tradeoff.tails import renyi_of_profile
+from rashomon_explorer.privacy.tradeoff.tails import batches_renyi
 from rashomon_explorer.validation import check_share
 
 
@@ -58,10 +59,17 @@ class Subsampled(TradeOff):
         return self.rate * np.asarray(self.of.delta(inner))
 
     def renyi_bound(self, order: float) -> float:
-        """D_a by δ(ε), which of a Gaussian has a tail that is known; that of f elsewhere."""
-        if not isinstance(self.of, Gaussian):
+        """D_a of a Gaussian mechanism on batches; that of f elsewhere."""
+        if self.rate == 0:
+            return 0.0
+        if not isinstance(self.of, Gaussian) or self.of.mu in (0.0, math.inf):
             return self.of.renyi_bound(order)
-        return renyi_of_profile(self.delta, self.of.mu, order)
+        return batches_renyi(self.of.mu, self.rate, order)
+
+    @property
+    def relation(self) -> str:
+        """That of f."""
+        return self.of.relation
 
     @property
     def steady(self) -> bool:

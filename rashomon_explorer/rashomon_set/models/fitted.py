@@ -111,8 +111,9 @@ class FittedModels:
         if hasattr(model, "get_n_leaves"):
             return int(model.get_n_leaves())
         last = model[-1] if hasattr(model, "named_steps") else model
-        if hasattr(last, "coef_"):
-            return int((np.abs(np.asarray(last.coef_)) > tol).sum())
+        coef = getattr(last, "encoded_coef_", None)
+        if coef is not None or hasattr(last, "coef_"):
+            return int((np.abs(np.asarray(last.coef_ if coef is None else coef)) > tol).sum())
         if hasattr(last, "get_n_leaves"):
             return int(last.get_n_leaves())
         raise TypeError(f"nothing is known of the size of a {type(last).__name__}")

@@ -90,11 +90,14 @@ def as_nested(tree: Node) -> dict[str, Any]:
     }
 
 
-def as_sklearn(tree: Node, n_features: int, classes: Sequence[Any]) -> Any:
+def as_sklearn(
+    tree: Node, n_features: int, classes: Sequence[Any], names: Sequence[str] = ()
+) -> Any:
     """Make a fitted DecisionTreeClassifier with the same predictions.
 
-    It holds no number of rows: every node says 1. scikit-learn compares in single precision, so
-    that a value within 10⁻⁷ of a threshold, relatively, may be taken for the threshold.
+    It knows no rows: every leaf counts as one row of its class, and each other node as the leaves
+    below it. Impurities and importances are those of such rows. scikit-learn compares in single
+    precision, so that a value within 10⁻⁷ of a threshold, relatively, may be taken for it.
 
     Raises
     ------
@@ -107,7 +110,10 @@ def as_sklearn(tree: Node, n_features: int, classes: Sequence[Any]) -> Any:
     ['no', 'yes']
     """
     from sklearn.tree import DecisionTreeClassifier
-    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    from rashomon_explorer.sklearn_compat import tree_parts
+
+    Tree, NODE_DTYPE = tree_parts()
 
     nodes: list[tuple[int, int, int, float]] = []
     values: list[list[float]] = []
@@ -116,20 +122,27 @@ def as_sklearn(tree: Node, n_features: int, classes: Sequence[Any]) -> Any:
     for place, (left, right, feature, threshold) in enumerate(nodes):
         table[place]["left_child"], table[place]["right_child"] = left, right
         table[place]["feature"], table[place]["threshold"] = feature, threshold
-    table["n_node_samples"], table["weighted_n_node_samples"] = 1, 1.0
+    shares = np.array(values)
+    counts = shares.sum(axis=1)
+    shares /= counts[:, None]
+    table["n_node_samples"] = table["weighted_n_node_samples"] = counts
+    table["impurity"] = 1 - (shares**2).sum(axis=1)  # Gini's
     held = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
     held.__setstate__(
         {
             "max_depth": depth,
             "node_count": len(nodes),
             "nodes": table,
-            "values": np.array(values).reshape(len(nodes), 1, len(classes)),
+            "values": shares.reshape(len(nodes), 1, len(classes)),
         }
     )
     model = DecisionTreeClassifier()
     model.tree_, model.classes_ = held, np.asarray(classes)
     model.n_classes_, model.n_outputs_ = len(classes), 1
     model.n_features_in_ = model.max_features_ = n_features
+    # Names that stand for missing ones would make scikit-learn ask for them.
+    if names and list(names) != [f"x{column}" for column in range(len(names))]:
+        model.feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
@@ -139,20 +152,21 @@ def _enter(
     values: list[list[float]],
     n_classes: int,
 ) -> int:
-    """Append a tree's nodes, the first child behind its parent; its depth."""
+    """Append a tree's nodes, the first child behind its parent, and leaves by class; its depth."""
     place = len(nodes)
     if isinstance(tree, Leaf):
         nodes.append((-1, -1, -2, -2.0))
         values.append(np.eye(n_classes)[tree.prediction].tolist())
         return 0
     nodes.append((0, 0, 0, 0.0))
-    values.append([1 / n_classes] * n_classes)
+    values.append([0.0] * n_classes)
     low, high, threshold = _COMPARED.get(tree.relation, _refused)(tree)
     left = len(nodes)
     depth = _enter(low, nodes, values, n_classes)
     right = len(nodes)
     depth = max(depth, _enter(high, nodes, values, n_classes))
     nodes[place] = (left, right, tree.feature, threshold)
+    values[place] = [one + other for one, other in zip(values[left], values[right], strict=True)]
     return depth + 1
 
 

@@ -31,7 +31,7 @@ def released_hessian(
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
     noise = rng.standard_normal(exact.shape)
     noisy = (exact + exact.T) / 2 + planned.hessian_noise * (noise + noise.T) / 2
-    return np.asarray(np.round(noisy / planned.grid) * planned.grid)
+    return np.asarray(np.round(noisy / planned.grid) * planned.grid + 0.0)
 
 
 def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:

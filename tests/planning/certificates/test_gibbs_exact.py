@@ -9,10 +9,12 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
+from rashomon_explorer.planning import plan
 from rashomon_explorer.planning.certificates import (
     GIBBS,
     Certificate,
@@ -22,6 +24,9 @@ from rashomon_explorer.planning.certificates import (
 )
 from rashomon_explorer.planning.certificates import gibbs_laws as law_module
 from rashomon_explorer.planning.certificates import localised as localised_module
+from rashomon_explorer.privacy import adaptive_epsilon
+from rashomon_explorer.privacy.ledger.totals import entered_at
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
 from rashomon_explorer.threshold import HardThreshold, SmoothThreshold
 from tests.crossing import crossed
 
@@ -253,3 +258,61 @@ def test_half_the_gradient_is_caught(
         law_module, "gradient_sensitivity", lambda *args, **keys: whole(*args, **keys) / 2
     )
     assert beaten(GIBBS[name](law, delta=1e-6), exact, [epsilon])
+
+
+def divergence_between(p: FloatArray, q: FloatArray, order: float) -> float:
+    """Exact D_a of a pair, the larger of both directions."""
+    both_there = np.minimum(p, q) > 1e-250  # beyond, sums of doubles know nothing
+    logs = np.log(p[both_there]), np.log(q[both_there])
+    both = [logsumexp(order * a + (1 - order) * b) for a, b in (logs, logs[::-1])]
+    return float(max(both)) / (order - 1)
+
+
+def charged_and_true(loss: str, n: int, radius: float, ridge: float, budget: float) -> float:
+    """Largest D_a of neighbours' laws that run, over what a ledger of this budget enters."""
+    sizes = {"n": n, "p": 1, "radius": radius, "row_norm": 1.0, "ridge": ridge}
+    asked = {"epsilon": 1.0, "delta": 1e-6, "certificate": "best", "ledger": True}
+    planned = plan(psi=0.0, loss=loss, **sizes, **asked)
+    order = filter_order(budget, 1e-6)
+    assert order is not None
+    law = GibbsLaw(constants_of(loss, n, radius, ridge), Ball(radius), 0.0, planned.beta)
+    true = max(divergence_between(p, q, order) for p, q in neighbours(loss, law, radius))
+    entered = entered_at(planned.guarantee, order)
+    assert planned.certificate == "gaussian_gibbs" and entered.steady
+    assert entered.value <= order * zcdp_rho(1.0, 1e-6)
+    return true / entered.value
+
+
+@pytest.mark.parametrize("budget", [1.0, 4.0])
+@pytest.mark.parametrize("loss", ["logistic", "absolute"])
+@pytest.mark.parametrize(("n", "radius", "ridge"), [(400, 1.0, 1.0), (1000, 2.0, 0.5)])
+def test_a_ledger_is_charged_the_divergence_of_the_law_that_runs(
+    loss: str, n: int, radius: float, ridge: float, budget: float
+) -> None:
+    """Of draws by the Gaussian certificate, at the order of budgets of ε = 1 and more."""
+    share = charged_and_true(loss, n, radius, ridge, budget)
+    assert (0.6 if loss == "absolute" else 0.1) < share <= 1.0
+
+
+def test_half_the_slope_would_be_entered_for_less_than_the_law_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Negative control."""
+    whole = law_module.data_slope
+    monkeypatch.setattr(law_module, "data_slope", lambda *args: whole(*args) / 2)
+    assert charged_and_true("absolute", 400, 1.0, 1.0, 1.0) > 2.0
+
+
+def test_a_ledger_leaves_certificates_that_lose_some_delta() -> None:
+    law = line(psi=0.1, beta=2e3)
+    every = gibbs_certificates(
+        law.constants, law.domain, psi=0.1, beta=2e3, delta=1e-6, ledger=True
+    )
+    by_name = {one.name: one for one in every}
+    assert not by_name["localised"].applies and "no" in by_name["localised"].why
+    for one in every:
+        if one.usable:
+            assert one.guarantee is not None
+            assert math.isinf(one.guarantee.mu) and one.guarantee.curve is None
+            assert one.epsilon(1e-6) == adaptive_epsilon([one.guarantee], 1e-6)
+    assert by_name["oscillation"].epsilon(0.0) == pytest.approx(2e3 * law.constants.priced_osc)

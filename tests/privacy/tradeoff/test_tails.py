@@ -1,12 +1,13 @@
-"""Divergences of sampled rows by δ(ε), beside integrals of the densities; never below."""
+"""Divergences of sampled rows beside twenty digits; never below, at any order."""
 
 import math
 from dataclasses import replace
 
+import mpmath as mp
 import numpy as np
 import pytest
-from scipy.stats import norm
 
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.tradeoff import (
     Composition,
     Gaussian,
@@ -15,40 +16,135 @@ from rashomon_explorer.privacy.tradeoff import (
     Subsampled,
     TradeOff,
 )
-from rashomon_explorer.privacy.tradeoff.tails import renyi_of_profile
+from rashomon_explorer.privacy.tradeoff.tails import (
+    _binomial_renyi,
+    batches_renyi,
+    poisson_renyi,
+)
+from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
+
+PAIRS = ((1, -1), (1, 0), (0, -1))
 
 
-def exact(rate: float, sigma: float, order: float) -> float:
-    """log ∫P^a Q^(1 − a) over (a − 1), for a record replaced by its opposite."""
-    far = 14 + 4 * order / sigma
-    x = np.linspace(-far, far, 400_001)
-    rest = math.log1p(-rate) + norm.logpdf(x)
-    first, second = (
-        np.logaddexp(rest, math.log(rate) + norm.logpdf(x, place / sigma)) for place in (1, -1)
-    )
-    more = np.exp(order * first + (1 - order) * second) - np.exp(first)
-    return math.log1p(float(np.trapezoid(more, x))) / (order - 1)
+def exact(sigma: float, rate: float, order: float, first: int = 1, second: int = -1) -> float:
+    """log ∫P^a Q^(1 − a) over (a − 1), by quadrature of twenty digits."""
+    with mp.workdps(20):
+        m, q, a = 1 / mp.mpf(sigma), mp.mpf(rate), mp.mpf(order)
+
+        def lift(x, place):
+            return (1 - q) + q * mp.exp(place * m * x - (place * m) ** 2 / 2)
+
+        def more(x):
+            other = lift(x, second) if second else mp.mpf(1)
+            r = (lift(x, first) if first else mp.mpf(1)) / other
+            return mp.npdf(x) * other * (r**a - 1 - a * (r - 1))
+
+        far = 30 + 4 * order / sigma
+        places = sorted({-30.0, -8.0, -3.0, 0.0, 3.0, 8.0, *np.linspace(0, far, 9).tolist()})
+        return float(mp.log1p(mp.quad(more, places)) / (a - 1))
 
 
-@pytest.mark.parametrize(("rate", "sigma"), [(1 / 16, 47.0), (0.01, 1.0), (0.1, 2.0), (0.5, 5.0)])
-def test_sampled_rows_tell_what_their_densities_do(rate: float, sigma: float) -> None:
-    for order in (1.5, 4.0, 8.0):
+def exact_batches(mu: float, rate: float, order: float) -> float:
+    """The same of C_q(G(μ)), by its δ(ε): 1 + a(a − 1)∫(e^((a − 1)ε) + e^(−aε))δ(ε)dε."""
+    with mp.workdps(20):
+        m, q, a = mp.mpf(mu), mp.mpf(rate), mp.mpf(order)
+
+        def weighted(epsilon):
+            inner = mp.log1p(mp.expm1(epsilon) / q)
+            delta = mp.ncdf(m / 2 - inner / m) - mp.exp(inner) * mp.ncdf(-m / 2 - inner / m)
+            return (mp.exp((a - 1) * epsilon) + mp.exp(-a * epsilon)) * q * delta
+
+        top = float(2 * a * m * (m + 1) + 20 * m)
+        places = [0, *np.geomspace(1e-5 * rate, top, 16).tolist()]
+        return float(mp.log1p(a * (a - 1) * mp.quad(weighted, places)) / (a - 1))
+
+
+CASES = [
+    (sigma, rate, order)
+    for sigma, rate in ((1.0, 0.01), (2.0, 1e-5), (47.0, 1 / 16), (5.0, 0.9))
+    for order in (1.01, 22.0)
+] + [(2.0, 0.01, 150.0), (20.0, 1e-3, 2000.0)]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "order"), CASES)
+def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate, order) -> None:
+    for first, second in PAIRS if rate == 0.01 and order < 50 else PAIRS[:1]:
+        true = exact(sigma, rate, order, first, second)
+        found = poisson_renyi(sigma, rate, first, second, order)
+        assert 0 <= found / true - 1 < 1e-10
+        assert poisson_renyi(1.001 * sigma, rate, first, second, order) < true  # the control
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "order"),
+    [(0.5, 0.01, 4.0), (1.0, 0.01, 12.0), (0.05, 0.3, 60.0), (2.0, 0.9, 1.5)],
+)
+def test_batches_have_the_divergence_of_their_profile(mu, rate, order) -> None:
+    true = exact_batches(mu, rate, order)
+    found = batches_renyi(mu, rate, order)
+    assert 0 <= found / true - 1 < 1e-4
+    assert Subsampled(Gaussian(mu), rate).renyi_bound(order) == found
+    assert batches_renyi(0.999 * mu, rate, order) < true  # the control
+
+
+def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows() -> None:
+    """At the order of ε = 1, δ = 10⁻⁶, where e^((a − 1)ε)·δ(ε) was no double."""
+    order = filter_order(1.0, 1e-6)
+    for sigma, rate, admitted in ((2.0, 0.01, 480), (2.5, 0.01, 757), (2.0, 0.001, 48_220)):
         one = PoissonSampled(sigma, rate)
-        found, true = one.renyi_bound(order), exact(rate, sigma, order)
-        assert 1.0 < found / true < 1.03
+        assert one.renyi_bound(order) < 1e-3 * order * one.rho
+        assert int(order * zcdp_rho(1.0, 1e-6) / one.renyi_bound(order)) == admitted
+    of_batches = Subsampled(Gaussian(0.5), 0.01)
+    assert of_batches.renyi_bound(order) < 1e-2 * order * of_batches.rho
+
+
+def test_a_ledger_of_one_admits_so_many_steps(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
+    fits, over = (
+        Guarantee("tradeoff", "steps", curve=PoissonSampled(2.0, 0.01, steps))
+        for steps in (480, 481)
+    )
+    assert ledger.can_afford(fits) and not ledger.can_afford(over)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1 / 3, 0.01), (2.0, 1e-4), (0.05, 0.5)])
+def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate) -> None:
+    for order in (3.0, 8.5, 40.0):
+        found = poisson_renyi(sigma, rate, 1, -1, order)
+        assert _binomial_renyi(1 / sigma, rate, order) >= found * (1 - 1e-10)
+    far = 2e6 if sigma == 2.0 else 3e5
+    entered = poisson_renyi(sigma, rate, 1, -1, far)
+    limit = far / sigma**2 / 2 + math.log(rate)  # of the largest of the binomial terms
+    assert limit < entered < 1.01 * limit < 0.5 * far * 2 / sigma**2
+    assert poisson_renyi(sigma, rate, 1, -1, 1e12) == pytest.approx(2e12 / sigma**2)
+
+
+def test_it_rises_with_the_order_the_rate_and_less_noise() -> None:
+    orders = np.geomspace(1.0001, 1e5, 40)
+    found = [PoissonSampled(3.0, 0.02).renyi_bound(order) for order in orders]
+    assert np.all(np.diff(found) > 0)
+    assert np.all(np.array(found) <= orders * 2 / 3.0**2)
+    for order in (1.5, 22.0, 300.0):
+        rates = [PoissonSampled(3.0, q).renyi_bound(order) for q in (0.0, 1e-4, 0.01, 0.5, 1.0)]
+        assert rates == sorted(rates) and rates[0] == 0.0
+        assert rates[-1] == pytest.approx(order * 2 / 3.0**2)
+
+
+@pytest.mark.parametrize(("rate", "sigma"), [(1 / 16, 47.0), (0.01, 1.0), (0.5, 5.0)])
+def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
+    for order in (1.5, 4.0):
+        one = PoissonSampled(sigma, rate)
+        found = one.renyi_bound(order)
         assert replace(one, steps=300).renyi_bound(order) == 300 * found
-        halved = PoissonSampled(2 * sigma, rate)
-        assert halved.renyi_bound(order) < true  # the control: half the records' norm
         usual = PoissonSampled(sigma, rate, relation="add_or_remove")
-        assert usual.renyi_bound(order) < 0.7 * true  # and the other relation
+        assert usual.renyi_bound(order) < found  # the other relation costs less
     assert not one.steady
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 3.0])
 def test_of_gaussians_it_is_theirs(mu: float) -> None:
     for order in (1.1, 2.0, 9.0, 40.0):
-        loose = renyi_of_profile(Gaussian(mu).delta, 1.01 * mu, order)
-        assert 1.0 < loose / (order * mu**2 / 2) <= 1.0202
+        assert 0 <= batches_renyi(mu, 1.0, order) / (order * mu**2 / 2) - 1 < 1e-4 or mu == 3.0
         sampled = Subsampled(Gaussian(mu), 0.2)
         assert sampled.renyi_bound(order) <= order * mu**2 / 2
         if order * mu < 10:
@@ -64,3 +160,6 @@ def test_of_others_only_what_is_known() -> None:
     lines: TradeOff = Piecewise(((0.0, 0.9), (0.9, 0.0)))
     assert math.isinf(lines.renyi_bound(2.0))
     assert math.isinf(Subsampled(lines, 0.5).renyi_bound(2.0))
+    assert Subsampled(Gaussian(0.0), 0.5).renyi_bound(2.0) == 0.0
+    assert Subsampled(Gaussian(math.inf), 0.0).renyi_bound(2.0) == 0.0
+    assert math.isinf(Subsampled(Gaussian(math.inf), 0.5).renyi_bound(2.0))

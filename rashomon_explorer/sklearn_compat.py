@@ -1,0 +1,232 @@
+"""Every name of scikit-learn that is private or experimental, for versions 1.6 to the newest."""
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, _get_feature_names
+
+try:
+    from sklearn import callback as _callback  # since 1.9, without a promise to stay as it is
+except ImportError:
+    _callback = None
+
+__all__ = [
+    "CallbackContext",
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "callback_context",
+    "fit_context",
+    "has_callbacks",
+    "input_names",
+    "register_repr",
+    "search_base",
+    "select_rows",
+    "text_names",
+    "tree_parts",
+    "with_callbacks",
+]
+
+_PARTS = {
+    "CallbackContext": ("subcontext", "call_on_fit_task_begin", "call_on_fit_task_end"),
+    "CallbackSupportMixin": ("set_callbacks", "_init_callback_context"),
+    "with_callbacks": (),
+}
+"""What is used of ``sklearn.callback``: with less of it, the callbacks below are used."""
+
+_HOOKS = ("setup", "teardown", "on_fit_task_begin", "on_fit_task_end")
+
+
+def has_parts(module: Any) -> bool:
+    """Whether a module has every part of ``sklearn.callback`` that is used here.
+
+    >>> has_parts(None)
+    False
+    """
+    return all(
+        hasattr(module, name) and all(hasattr(getattr(module, name), part) for part in parts)
+        for name, parts in _PARTS.items()
+    )
+
+
+if TYPE_CHECKING or not has_parts(_callback):
+
+    class CallbackContext:
+        """A task of a fit, which tells the estimator's callbacks of its begin and end."""
+
+        def __init__(
+            self, callbacks: list[Any], task_name: str, max_subtasks: int | None, parent: Any = None
+        ) -> None:
+            self._callbacks, self.task_name, self.max_subtasks = callbacks, task_name, max_subtasks
+            self.parent, self.task_id, self._count = parent, 0, 0
+
+        def subcontext(
+            self, task_name: str = "", max_subtasks: int | None = 0
+        ) -> "CallbackContext":
+            """Context of the next task inside this one."""
+            inner = CallbackContext(self._callbacks, task_name, max_subtasks, self)
+            inner.task_id, self._count = self._count, self._count + 1
+            return inner
+
+        def call_on_fit_task_begin(self, *, estimator: BaseEstimator) -> Self:
+            """Call the hooks of the begin."""
+            self._call("on_fit_task_begin", estimator, lambda: None)
+            return self
+
+        def call_on_fit_task_end(
+            self,
+            *,
+            estimator: BaseEstimator,
+            reconstruction_attributes: Callable[[], dict[str, Any]] | None = None,
+        ) -> bool:
+            """Call the hooks of the end; whether one of them requests a stop."""
+
+            def fitted() -> Any:
+                if reconstruction_attributes is None:
+                    return None
+                made = copy.copy(estimator)
+                for name, value in reconstruction_attributes().items():
+                    setattr(made, name, value)
+                return made
+
+            return self._call("on_fit_task_end", estimator, fitted)
+
+        def _call(self, hook: str, estimator: BaseEstimator, fitted: Callable[[], Any]) -> bool:
+            stop, made = False, cache(fitted)
+            for callback in self._callbacks:
+                function = getattr(callback, hook)
+                named = {
+                    name: made() if name == "fitted_estimator" else None
+                    for name, parameter in inspect.signature(function).parameters.items()
+                    if parameter.kind is parameter.KEYWORD_ONLY
+                }
+                stop |= bool(function(estimator, self, **named))
+            return stop
+
+    class CallbackSupportMixin:
+        """Adds ``set_callbacks`` to an estimator."""
+
+        def set_callbacks(self, *callbacks: Any) -> Self:
+            """Set the callbacks of the next fits; none removes them.
+
+            Parameters
+            ----------
+            *callbacks : objects
+                With the hooks of scikit-learn's ``FitCallback``.
+
+            Raises
+            ------
+            TypeError
+                If a hook lacks.
+            """
+            for one in callbacks:
+                if isinstance(one, type) or not all(hasattr(one, hook) for hook in _HOOKS):
+                    raise TypeError(f"callbacks must be instances with {', '.join(_HOOKS)}")
+            if callbacks:
+                self._skl_callbacks = list(callbacks)
+            else:
+                self.__dict__.pop("_skl_callbacks", None)
+            return self
+
+        def _init_callback_context(self, max_subtasks: int | None = 0) -> CallbackContext:
+            callbacks = getattr(self, "_skl_callbacks", [])
+            context = CallbackContext(callbacks, "fit", max_subtasks)
+            self._begun_callbacks: tuple[CallbackContext, list[Any]] = context, []
+            for callback in callbacks:
+                self._begun_callbacks[1].append(callback)
+                callback.setup(estimator=self, context=context)
+            return context
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Tear callbacks down after a fit, however it ends."""
+
+        @wraps(method)
+        def managed(estimator: Any, *given: Any, **named: Any) -> Any:
+            try:
+                return method(estimator, *given, **named)
+            finally:
+                context, begun = estimator.__dict__.pop("_begun_callbacks", (None, []))
+                for callback in begun:
+                    callback.teardown(estimator=estimator, context=context)
+
+        return managed
+
+else:
+    CallbackContext = _callback.CallbackContext
+    CallbackSupportMixin = _callback.CallbackSupportMixin
+    with_callbacks = _callback.with_callbacks
+
+
+def callback_context(estimator: CallbackSupportMixin, max_subtasks: int) -> CallbackContext:
+    """Set up an estimator's callbacks for a fit of so many tasks."""
+    return estimator._init_callback_context(max_subtasks=max_subtasks)
+
+
+def has_callbacks(estimator: CallbackSupportMixin) -> bool:
+    """Whether callbacks watch the fit."""
+    return hasattr(estimator, "_skl_callbacks")
+
+
+def text_names(labels: Iterable[Any]) -> NDArray[Any] | None:
+    """Column labels as ``feature_names_in_`` holds them; None where they are no text.
+
+    Raises
+    ------
+    TypeError
+        If some are text and some are not.
+
+    Examples
+    --------
+    >>> text_names(["age", "income"]).tolist(), text_names([0, 1])
+    (['age', 'income'], None)
+    """
+    # Of a frame without rows: some versions look at more of a frame than its columns.
+    names: NDArray[Any] | None = _get_feature_names(pd.DataFrame(columns=list(labels)))
+    return names
+
+
+def input_names(estimator: BaseEstimator, given: Any) -> NDArray[Any]:
+    """Names of a fitted transformer's input: those given, once they agree with the fit's."""
+    return np.asarray(_check_feature_names_in(estimator, given), dtype=object)
+
+
+def select_rows(data: Any, places: NDArray[np.int_]) -> Any:
+    """Rows at these places, of an array, a list or a frame."""
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(data, places)
+
+
+def search_base() -> type:
+    """Return the class that scikit-learn's searches of settings inherit."""
+    from sklearn.model_selection._search import BaseSearchCV
+
+    base: type = BaseSearchCV
+    return base
+
+
+def tree_parts() -> tuple[Any, Any]:
+    """Return the class of a fitted tree's nodes, and their dtype."""
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    return Tree, NODE_DTYPE
+
+
+def register_repr(kind: type[BaseEstimator]) -> None:
+    """Wrap long settings in the repr of a class that has a repr of its own."""
+    try:
+        from sklearn.utils._pprint import _EstimatorPrettyPrinter as printer
+    except ImportError:
+        return
+    # scikit-learn looks its way of wrapping up by the repr's own function.
+    printer._dispatch[kind.__repr__] = printer._dispatch[BaseEstimator.__repr__]

@@ -1,0 +1,320 @@
+"""Nothing is read before a charge is started: every estimator, every source of rows.
+
+Each source here raises, or ends the process, unless a charge was started, and gives good rows from
+then on. An exhausted ledger refuses without a look, and a good one ends in a committed charge.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import DPClassifier, Ledger
+from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
+from rashomon_explorer.privacy import Charge, pure
+from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
+    "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
+    "ignore:The inplace keyword",  # in Dask's own calls of pandas
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Gate:
+    """Whether a charge was started, what is to be done then, and who came too early."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.early: list[str] = []
+        self.at_start: list[Callable[[], object]] = []
+
+    def start(self) -> None:
+        self.open = True
+        while self.at_start:
+            self.at_start.pop()()
+
+    def pass_(self, what: str) -> None:
+        if not self.open:
+            self.early.append(what)
+            raise AssertionError(f"{what} was read before a charge was started: HIV")
+
+
+GATE = Gate()
+
+
+@pytest.fixture(autouse=True)
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    start = Charge.start
+
+    def started(charge: Charge) -> None:
+        start(charge)
+        GATE.start()
+
+    monkeypatch.setattr(Charge, "start", started)
+    GATE.__init__()  # type: ignore[misc]
+    yield GATE
+
+
+def _frame() -> pd.DataFrame:
+    X, y = public_rows()
+    return pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+
+
+class GatedIndexer:
+    """What ``iloc`` and ``loc`` are, which may be looked for but not used."""
+
+    def __init__(self, indexer: Any) -> None:
+        self._indexer = indexer
+
+    def __getitem__(self, key: Any) -> Any:
+        GATE.pass_(f"rows {key!r}")
+        return self._indexer[key]
+
+
+class GatedFrame(pd.DataFrame):
+    """A DataFrame whose columns and values raise before the charge."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in {"iloc", "loc"}:
+            return GatedIndexer(super().__getattribute__(name))
+        if name in {"values", "to_numpy", "dtypes", "items", "isna", "astype", "copy", "a", "b"}:
+            GATE.pass_(name)
+        return super().__getattribute__(name)
+
+    def __getitem__(self, key: Any) -> Any:
+        GATE.pass_(f"column {key!r}")
+        return super().__getitem__(key)
+
+    def __array__(self, *given: Any, **options: Any) -> Any:
+        GATE.pass_("__array__")
+        return super().__array__(*given, **options)
+
+
+class GatedSource:
+    """A source of rows that anybody could have written."""
+
+    shape, names, reread, labelled = (N, 2), None, True, True
+
+    def pieces(self, low: int, high: int) -> Any:
+        GATE.pass_("pieces")
+        X, y = public_rows()
+        yield X[low:high], y[low:high]
+
+    def place(self, row: int) -> str:
+        return str(row)
+
+    def only(self, column: str) -> Any:
+        raise AssertionError
+
+
+def _gated(part: Any) -> Any:
+    if len(part):
+        GATE.pass_("a partition")
+    return part
+
+
+def spoilt_parquet(folder: Path) -> Path:
+    """Files whose pages are noise until the charge; their footers are good."""
+    pytest.importorskip("pyarrow")
+    folder.mkdir()
+    for number, low in enumerate((0, N // 2)):
+        file = folder / f"part-{number}.parquet"
+        _frame().iloc[low : low + N // 2].to_parquet(file, index=False)
+        good = file.read_bytes()
+        footer = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
+        file.write_bytes(b"\xff" * footer + good[footer:])
+        GATE.at_start.append(lambda file=file, good=good: file.write_bytes(good))  # type: ignore[misc]
+    return folder
+
+
+def dask_frame() -> Any:
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(_frame(), npartitions=3)
+    return frame.map_partitions(_gated, meta=frame._meta)
+
+
+def of_dask_frame(folder: Path) -> tuple[Any, Any]:
+    return row_blocks(dask_frame(), target="y", lengths=[N // 3] * 3), None
+
+
+def of_dask_array(folder: Path) -> tuple[Any, Any]:
+    da = pytest.importorskip("dask.array")
+    X, y = (da.from_array(values, chunks=(20, *values.shape[1:])) for values in public_rows())
+    return X.map_blocks(_gated, dtype=X.dtype), y.map_blocks(_gated, dtype=y.dtype)
+
+
+def of_dask_parquet(folder: Path) -> tuple[Any, Any]:
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.read_parquet(spoilt_parquet(folder / "rows"))
+    return frame[["a", "b"]], frame["y"]
+
+
+WHOLE: dict[str, Callable[[Path], tuple[Any, Any]]] = {
+    "a frame": lambda folder: (GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
+}
+CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
+    "chunked frame": lambda folder: (
+        row_blocks(GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
+        None,
+    ),
+    "a source": lambda folder: (_blocks_of(GatedSource()), None),
+    "Parquet": lambda folder: (row_blocks(spoilt_parquet(folder / "rows"), target="y"), None),
+    "a Dask array": of_dask_array,
+    "a Dask frame with lengths": of_dask_frame,
+    "a Dask frame of Parquet": of_dask_parquet,
+}
+
+
+def _blocks_of(source: Any) -> Any:
+    from rashomon_explorer.blocks import RowBlocks
+
+    return RowBlocks(source)
+
+
+CASES = [
+    *((name, kind, WHOLE[kind]) for name in CHARGED for kind in WHOLE),
+    *((name, kind, CHUNKED[kind]) for name in IN_CHUNKS for kind in CHUNKED),
+]
+every_case = pytest.mark.parametrize(
+    ("name", "source"),
+    [(name, make) for name, _, make in CASES],
+    ids=[f"{n}-{k}" for n, k, _ in CASES],
+)
+
+
+@every_case
+def test_an_exhausted_ledger_refuses_without_a_look(
+    name: str, source: Callable[[Path], tuple[Any, Any]], gate: Gate, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "spent.ledger", epsilon=1.0, delta=1e-5)
+    ledger.reserve(pure(1.0))
+    X, y = source(tmp_path)
+    with pytest.raises(BudgetExceededError):
+        CHARGED[name](ledger, X, y)
+    assert gate.early == [] and not gate.open
+    assert len(ledger.entries()) == 1
+
+
+@every_case
+def test_rows_are_read_once_a_charge_was_started(
+    name: str, source: Callable[[Path], tuple[Any, Any]], gate: Gate, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
+    X, y = source(tmp_path)
+    CHARGED[name](ledger, X, y)
+    assert gate.early == [] and gate.open
+    assert [entry.state for entry in ledger.entries()] == ["committed"]
+
+
+@pytest.mark.parametrize("name", ["PrivateSearch", "DPBilevelSearch"])
+@pytest.mark.parametrize("kind", CHUNKED)
+def test_who_takes_no_chunks_refuses_them_without_a_look(
+    name: str, kind: str, gate: Gate, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
+    X, y = CHUNKED[kind](tmp_path)
+    with pytest.raises(TypeError, match="Nothing was read or charged"):
+        CHARGED[name](ledger, X, y)
+    assert gate.early == [] and ledger.entries() == []
+
+
+@pytest.mark.parametrize("name", CHARGED)
+@pytest.mark.parametrize("form", ["X and y", "y alone", "filtered", "by an index"])
+def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
+    name: str, form: str, gate: Gate, tmp_path: Path
+) -> None:
+    """Counting them would compute the rows, and show their errors, for nothing."""
+    frame = dask_frame()
+    if form == "filtered":
+        frame = frame[frame.a > -9]
+    elif form == "by an index":  # of which even the number of partitions is computed
+        frame = frame.set_index("a", drop=False)
+    X, y = (public_rows()[0] if form == "y alone" else frame[["a", "b"]]), frame["y"]
+    for epsilon in (1.0, 9.0):
+        ledger = Ledger.create(tmp_path / f"{epsilon}.ledger", epsilon=epsilon, delta=1e-5)
+        if epsilon < 9:
+            ledger.reserve(pure(epsilon))
+        before = len(ledger.entries())
+        with pytest.raises((DataError, TypeError), match="charged") as caught:
+            CHARGED[name](ledger, X, y)
+        assert "HIV" not in str(caught.value) and not isinstance(caught.value, FitError)
+        assert gate.early == [] and len(ledger.entries()) == before
+
+
+def test_two_tables_that_differ_in_a_cell_get_one_answer_from_an_exhausted_ledger(
+    tmp_path: Path,
+) -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    ledger = Ledger.create(tmp_path / "spent.ledger", epsilon=1.0, delta=1e-5)
+    ledger.reserve(pure(1.0))
+    said = set()
+    for cell in ("0.25", "HIV"):
+        lines = [f"{value:.3f},{int(value > 0)}" for value in np.linspace(-1, 1, 300)]
+        lines[7] = f"{cell},1"
+        (tmp_path / "rows.csv").write_text("a,y\n" + "\n".join(lines))
+        frame = dd.read_csv(tmp_path / "rows.csv", dtype={"a": "float64", "y": "int64"}, sample=20)
+        with pytest.raises(DataError) as caught:
+            DPClassifier(classes=[0, 1], ledger=ledger).fit(frame[["a"]], frame["y"])
+        said.add((type(caught.value), str(caught.value), caught.value.__cause__))
+    assert len(said) == 1
+
+
+def test_opening_a_dask_frame_computes_nothing_and_counting_it_is_a_step_of_its_own(
+    gate: Gate, tmp_path: Path
+) -> None:
+    """Negative control: the same partitions do raise for who counts them, or fits uncharged."""
+    frame = dask_frame()
+    rows = row_blocks(frame, target="y")
+    assert not rows.is_counted and gate.early == []
+    with pytest.raises(AssertionError, match="a partition was read"):
+        row_blocks(frame, target="y", lengths=True)
+    with pytest.raises(AssertionError, match="a partition was read"):
+        DPClassifier(classes=[0, 1]).fit(rows)
+    assert gate.early
+    gate.start()
+    counted = row_blocks(frame, target="y", lengths=True)
+    assert counted.is_counted and counted.n == N
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
+    CHARGED["DPClassifier"](ledger, counted, None)
+    assert [entry.state for entry in ledger.entries()] == ["committed"]
+
+
+FITS = [f"{name} of {kind}" for kind in ("arrays", "a frame") for name in CHARGED]
+FITS += [f"{name} of chunked arrays" for name in IN_CHUNKS]
+
+
+@pytest.fixture(scope="module")
+def protected(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("memory is protected by the C library of Linux")
+    program = [sys.executable, "-m", "tests.estimators.protected_memory"]
+    folder = str(tmp_path_factory.mktemp("ledgers"))
+    return subprocess.run(
+        [*program, folder, "--negative-control"], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_no_code_in_any_language_reads_protected_memory_before_the_charge(
+    fit: str, protected: Any
+) -> None:
+    lines = [json.loads(line) for line in protected.stdout.splitlines()]
+    found = [line for line in lines if line.get("fit") == fit]
+    assert found == [{"fit": fit, "refused": 1, "states": ["committed"]}], (
+        f"begun last: {lines[-1:]}, {protected.stderr[-2000:]}"
+    )
+
+
+def test_protected_memory_ends_who_reads_it(protected: Any) -> None:
+    """Negative control, after the last fit."""
+    assert protected.returncode == -signal.SIGSEGV

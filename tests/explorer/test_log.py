@@ -1,0 +1,112 @@
+"""The page's log: its owner's file, which names types and places of errors and quotes no cell."""
+
+import logging
+import os
+import stat
+
+import pytest
+
+from rashomon_explorer.explorer.guard import LOGGER, guarded, log_failures_to
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.traces import places
+
+CELL = "HIV positive: patient 4711"
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.setattr(LOGGER, "handlers", [])
+    path = tmp_path / "rashomon-explorer.log"
+    before = os.umask(0o022)
+    log_failures_to(path)
+    yield path
+    os.umask(before)
+    for handler in LOGGER.handlers:
+        handler.close()
+
+
+def _reads(cell):
+    return float(cell)
+
+
+def _hides(cell):
+    try:
+        _reads(cell)
+    except ValueError as error:
+        raise KeyError(cell) from error
+
+
+def _while(cell):
+    try:
+        _reads(cell)
+    except ValueError:
+        raise RuntimeError(cell)  # noqa: B904
+
+
+def _several(cell):
+    raise ExceptionGroup(cell, [ValueError(cell), ExceptionGroup(cell, [TypeError(cell)])])
+
+
+def _noted(cell):
+    error = OSError(28, cell, cell)
+    error.add_note(cell)
+    raise error
+
+
+FAILURES = {
+    _reads: ["ValueError"],
+    _hides: ["ValueError", "KeyError"],
+    _while: ["ValueError", "RuntimeError"],
+    _several: ["ExceptionGroup", "ValueError", "TypeError"],
+    _noted: ["OSError (ENOSPC"],
+}
+
+
+@pytest.mark.parametrize("fails", FAILURES, ids=lambda fails: fails.__name__)
+def test_types_and_places_are_logged_and_no_cell(fails, log):
+    state = ExplorerState()
+    guarded(state, "Loading", fails)(CELL)
+    written = log.read_text()
+    assert "HIV" not in written and "4711" not in written
+    assert "Loading failed" in written and f"{__file__}:" in written
+    assert f"in {fails.__name__}" in written
+    assert [name for name in FAILURES[fails] if name not in written] == []
+    assert state.alert.failed == "Loading"  # the curator's page still says why
+
+
+def test_a_plain_trace_would_quote_the_cell(log):
+    try:
+        _reads(CELL)
+    except ValueError as error:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "", (), (None, error, None))
+        assert CELL in logging.Formatter().formatException((ValueError, error, None))
+        assert CELL not in places(error)
+    assert LOGGER.filter(record) and record.exc_info is None
+
+
+def test_other_handlers_and_child_loggers_see_no_cell_either(log, caplog):
+    try:
+        _reads(CELL)
+    except ValueError as error:
+        LOGGER.getChild("somewhere").error("it failed", exc_info=error)
+        LOGGER.error("it failed", exc_info=error)
+    assert (
+        log.read_text().count("ValueError (message withheld)") == 2 and CELL not in log.read_text()
+    )
+    assert CELL not in logging.Formatter().format(caplog.records[-1])
+
+
+def test_a_chain_in_a_circle_ends():
+    one, two = ValueError(CELL), TypeError(CELL)
+    one.__context__, two.__context__ = two, one
+    assert (
+        places(one).split() == "TypeError (message withheld) ValueError (message withheld)".split()
+    )
+
+
+def test_only_its_owner_reads_it_also_where_it_was_there_before(log):
+    log.write_text("of an older version\n")
+    log.chmod(0o644)
+    guarded(ExplorerState(), "Loading", _reads)(CELL)
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert log.read_text().startswith("of an older version\n")

@@ -1,0 +1,310 @@
+"""What was paid for is never lost: two pages at once, a full disk, a kill, errors that pass."""
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import rashomon_explorer
+from rashomon_explorer.explorer.basket import Purchases
+from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.kept_files import NumberedFiles, read_file
+from rashomon_explorer.explorer.seller import _keep
+from tests.explorer.paid_results import OneText, drawn, purchase
+from tests.failing_disk import Gate, full
+from tests.patience import LONG
+
+SCRIPT = Path(__file__).with_name("killed_pages.py")
+
+
+@pytest.fixture(scope="module")
+def models():
+    return drawn()
+
+
+@pytest.fixture(scope="module")
+def bought(models):
+    return purchase(models)
+
+
+@pytest.fixture
+def sets(tmp_path):
+    return KeptSets(tmp_path / "loans.ledger")
+
+
+@pytest.fixture
+def purchases(sets):
+    return Purchases(sets.paid(1))
+
+
+@pytest.fixture
+def keeping(sets, purchases, models, bought):
+    """What keeps one more result of a kind, and what counts those that are there."""
+    files = NumberedFiles(sets.folder, "", ".model")
+    return {
+        "set": (lambda: sets.keep(models, {}), lambda: len(sets.all())),
+        "purchase": (lambda: purchases.add(bought), lambda: len(purchases.all())),
+        "model": (lambda: _keep(sets.folder, OneText("one"), ".model"), lambda: len(files.paths())),
+    }
+
+
+KINDS = ("set", "purchase", "model")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_pages_in_lock_step_lose_nothing(keeping, kind, monkeypatch):
+    keep, count = keeping[kind]
+    link, step, waited = os.link, threading.Barrier(2), threading.local()
+
+    def together(source, target):
+        if not hasattr(waited, "once"):
+            waited.once = step.wait(timeout=LONG)  # both have found the same number free
+        return link(source, target)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(os, "link", together)
+        for page in [pool.submit(keep) for _ in range(2)]:
+            page.result()
+    assert count() == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_disk_that_is_full_at_any_call_takes_nothing_away(keeping, kind):
+    keep, count = keeping[kind]
+    at, calls = 0, [""]
+    while at <= len(calls):
+        at, before = at + 1, count()
+        with Gate(at, full).closed() as gate:
+            try:
+                keep()
+            except OSError:
+                returned = False
+            else:
+                returned = True
+        calls = gate.calls
+        assert before + returned <= count() <= before + 1
+    assert returned and "write" in calls
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_page_that_is_killed_at_any_call_takes_nothing_away():
+    place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", str(SCRIPT)],
+        capture_output=True,
+        text=True,
+        env=place,
+        timeout=LONG,
+    )
+    assert ended.returncode == 0, ended.stderr
+    kills = json.loads(ended.stdout)
+    # At the least: folder, temporary file, its content, flush, link, flush of the folder.
+    assert kills["set"] > 16 and min(kills["purchase"], kills["model"]) >= 8, kills
+    assert kills["deleting"] >= 4
+
+
+def test_only_the_owner_may_read_any_of_it(keeping, sets, models):
+    for keep, _ in keeping.values():
+        keep()
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in sets.folder.iterdir()}
+    assert set(modes) == {"0001.npz", "0001.json", "0001-0001.paid", "0001.model"}
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.parametrize("note", [None, "", "{", "[]", '{"number": 1}'])
+def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, models, note):
+    kept = sets.keep(models, {"psi": 0.1})
+    (place,) = sets.folder.glob("*.json")
+    if note is None:
+        place.unlink()
+    else:
+        place.write_text(note)
+    (found,) = sets.all()
+    assert (found.number, found.n_draws, found.epsilon) == (1, 5, kept.epsilon)
+    assert abs(found.at - kept.at).total_seconds() < LONG and found.settings == {}
+    assert sets.keep(models, {}).number == 2 and len(sets.all()) == 2
+
+
+def test_where_the_note_cannot_be_written_the_set_is_kept(sets, models, monkeypatch):
+    def refused(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rashomon_explorer.explorer.kept.replace_file", refused)
+    assert sets.keep(models, {"psi": 0.1}).settings == {"psi": 0.1}
+    assert [one.number for one in sets.all()] == [1]
+
+
+def test_models_that_are_damaged_hide_no_other_set(sets, models):
+    for _ in range(2):
+        sets.keep(models, {})
+    (sets.folder / "0001.npz").write_bytes(b"PK")
+    (sets.folder / "0001.json").unlink()
+    assert [one.number for one in sets.all()] == [2]
+    assert (sets.folder / "0001.npz").exists() and sets.keep(models, {}).number == 3
+
+
+def test_a_number_of_which_anything_is_left_is_not_given_again(sets, models, bought):
+    sets.keep(models, {})
+    Purchases(sets.paid(4)).add(bought)  # of a set whose deletion was killed in the midst
+    (sets.folder / "0009.model").write_text("{}")  # which has numbers of its own
+    assert sets.keep(models, {}).number == 5
+    assert Purchases(sets.paid(5)).all() == ()
+
+
+def test_deleting_takes_one_set_and_its_purchases(sets, models, bought):
+    for _ in range(2):
+        number = sets.keep(models, {}).number
+        Purchases(sets.paid(number)).add(bought)
+    (sets.folder / "0001.model").write_text("{}")
+    (sets.folder / "0001.paid").write_text("[]")
+    sets.delete(1)
+    left = {path.name for path in sets.folder.iterdir()}
+    assert left == {"0001.deleted", "0001.model", "0002.npz", "0002.json", "0002-0001.paid"}
+
+
+def _away(monkeypatch, *names):
+    """Let no file of these names be read."""
+    read = Path.read_bytes
+
+    def refused(path):
+        if path.name in names:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+
+
+def test_an_error_that_passes_is_no_damage(purchases, bought, monkeypatch):
+    for adds in (1.0, 2.0, 3.0):
+        purchases.add(replace(bought, adds=adds))
+    errors = []
+    with monkeypatch.context() as patch:
+        _away(patch, "0001-0002.paid")
+        assert [one.adds for one in purchases.all(errors.append)] == [1.0, 3.0]
+        assert [error.errno for error in errors] == [errno.EMFILE]
+        purchases.add(replace(bought, adds=4.0))
+    assert [one.adds for one in purchases.all()] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_folder_that_cannot_be_listed_now_is_told(sets, purchases, models, bought, monkeypatch):
+    sets.keep(models, {})
+    purchases.add(bought)
+    errors = []
+
+    def away(_folder):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", away)
+        assert sets.all(errors.append) == purchases.all(errors.append) == ()
+        assert len(errors) == 2
+        with pytest.raises(OSError, match="Input/output"):
+            sets.keep(models, {})
+    assert len(sets.all()) == len(purchases.all()) == 1
+
+
+def test_a_set_that_cannot_be_read_now_is_told_and_there_again(sets, models, monkeypatch):
+    sets.keep(models, {})
+    (sets.folder / "0001.json").unlink()
+    errors = []
+
+    def away(*_args):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rashomon_explorer.explorer.kept.load", away)
+        assert sets.all(errors.append) == () and len(errors) == 1
+    assert len(sets.all()) == 1
+
+
+def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases, bought):
+    for _ in range(3):
+        purchases.add(bought)
+    folder = purchases.path.parent
+    for content in (b"{", b"", b"\xff"):
+        (folder / "0001-0002.paid").write_bytes(content)
+        assert len(purchases.all()) == 2
+    aside = sorted(folder.glob("*.damaged"))
+    assert [path.name for path in aside] == [
+        f"0001-0002.paid.{number}.damaged" for number in (1, 2, 3)
+    ]
+    assert [path.read_bytes() for path in aside] == [b"{", b"", b"\xff"]
+    newer = folder / "0001-0003.paid"
+    newer.write_text('{"version": 9}')
+    assert len(purchases.all()) == 1 and newer.exists()  # another version's, which can read it
+    newer.unlink()
+    purchases.add(bought)
+    purchases.add(bought)
+    assert (folder / "0001-0004.paid").exists()
+    assert not (folder / "0001-0002.paid").exists()  # a name that was put aside is not given again
+
+
+def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
+    place = tmp_path / "0001.model"
+    place.write_text("{")
+
+    def refused(_path):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("rashomon_explorer.explorer.kept_files.put_aside", refused)
+    assert read_file(place, json.loads) is None and place.exists()
+    assert "could not be put aside" in caplog.text
+
+
+def _older(path, purchases):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps([one.to_values() for one in purchases], indent=1))
+
+
+def test_purchases_of_an_older_version_are_read_with_new_ones(purchases, bought):
+    first, second, third = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0))
+    _older(purchases.path, [first, second])
+    assert purchases.all() == (first, second)
+    purchases.add(third)
+    assert purchases.all() == (first, second, third)
+    assert json.loads(purchases.path.read_text())[1]["adds"] == 2.0  # left as it is
+
+
+def test_what_a_crash_left_of_an_older_version_is_read_too(purchases, bought):
+    """It wrote all purchases beside their place, and set good files aside when one was away."""
+    first, second, third = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0))
+    _older(purchases.path.with_suffix(".damaged"), [first])
+    _older(purchases.path, [second])
+    _older(purchases.path.with_suffix(".new"), [second, third])
+    assert purchases.all() == (first, second, third)
+    for suffix in (".damaged", ".new"):
+        purchases.path.with_suffix(suffix).write_text("[{")
+    assert purchases.all() == (second,)
+    assert len(list(purchases.path.parent.iterdir())) == 3  # half a file is left where it is
+
+
+def test_of_purchases_in_one_file_one_that_is_spoilt_hides_no_other(purchases, bought):
+    _older(purchases.path, [bought])
+    values = json.loads(purchases.path.read_text())
+    purchases.path.write_text(json.dumps([{"adds": 1.0}, *values]))
+    assert purchases.all() == (bought,) and purchases.path.exists()
+
+
+def test_a_set_and_its_note_of_an_older_version_are_read(sets, models):
+    sets.folder.mkdir()
+    models.save(sets.folder / "0003.npz")
+    note = {
+        "number": 3,
+        "at": "2026-11-22T23:41:05",
+        "n_draws": 5,
+        "epsilon": 1.9,
+        "settings": {"psi": 0.1},
+    }
+    (sets.folder / "0003.json").write_text(json.dumps(note, indent=1))
+    (found,) = sets.all()
+    assert found.label == "Draw 3 · 5 models · ε = 1.9 · 22 Nov 23:41"
+    assert found.settings == {"psi": 0.1} and sets.open(3).n_draws == 5
+    assert sets.keep(models, {}).number == 4

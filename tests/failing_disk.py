@@ -1,0 +1,86 @@
+"""A file system that fails at one of its calls, or at which the process is killed there."""
+
+import errno
+import io
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+CALLS = ("open", "close", "fsync", "link", "unlink", "replace", "mkdir", "chmod", "listdir")
+
+
+class Gate:
+    """Counts the calls that change or flush files, and fails at one of them.
+
+    Parameters
+    ----------
+    at : int
+        The call that fails, from 1.
+    fail : callable
+        Raises or ends the process; is told the name of the call.
+
+    Attributes
+    ----------
+    calls : list of str
+        The calls so far.
+    """
+
+    def __init__(self, at: int, fail: Callable[[str], object]) -> None:
+        self.at = at
+        self.calls: list[str] = []
+        self._fail = fail
+
+    def passed(self, name: str) -> None:
+        """Count a call that is about to be made."""
+        self.calls.append(name)
+        if len(self.calls) == self.at:
+            self._fail(name)
+
+    @contextmanager
+    def closed(self) -> Iterator["Gate"]:
+        """Let all calls of this process pass here."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in CALLS:
+                patch.setattr(os, name, self._watched(name, getattr(os, name)))
+            patch.setattr(os, "fdopen", self._opened)
+            yield self
+
+    def _watched(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            self.passed(name)
+            return call(*args, **kwargs)
+
+        return watched
+
+    def _opened(self, handle: int, mode: str) -> io.BufferedWriter:
+        assert mode == "wb"
+        return io.BufferedWriter(_Raw(handle, self), buffer_size=2**30)
+
+
+class _Raw(io.FileIO):
+    """A file of which one half can be written when the failure comes."""
+
+    def __init__(self, handle: int, gate: Gate) -> None:
+        super().__init__(handle, "wb")
+        self._gate = gate
+
+    def write(self, content: Any) -> int:
+        half = len(content) // 2
+        super().write(bytes(content[:half]))
+        self._gate.passed("write")
+        return half + super().write(bytes(content[half:]))
+
+
+def full(name: str) -> None:
+    """Fail as a full disk does; what is closed is closed."""
+    if name != "close":
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def killed(name: str) -> None:
+    """End the process as nobody can catch."""
+    os.kill(os.getpid(), signal.SIGKILL)
