@@ -15,7 +15,6 @@ from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,
     check_charged_classes,
-    check_labels,
     found_classes,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
@@ -323,9 +322,7 @@ default=None
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
-        labels = table.values[1]
-        check_labels(labels)
-        return found_classes(labels)
+        return found_classes(table.values[1])
 
 
 def _as_set(
