@@ -1,7 +1,12 @@
 """The shape of data without a look at a value."""
 
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:

@@ -15,6 +15,10 @@ from rashomon_explorer.blocks.workers import workers_of
 from rashomon_explorer.containers import (
     as_pandas,
     check_readable,
+    column_labels,
+    is_frame,
+    select_column,
+    select_columns,
 )
 
 
@@ -105,7 +109,24 @@ def _source(
         X, y = _chosen(X, y, target, columns)
     if is_dask(X):
         return DaskRows.of(X, y, lengths)
-    return ArrayRows(X if hasattr(X, "iloc") or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+    if y is not None:
+        check_readable("y", y)
+    return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+
+
+def _chosen(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> tuple[Any, Any]:
+    """Features and targets among a frame's columns, by their names."""
+    names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
+    if names is None:
+        raise TypeError(
+            "columns are chosen by name, and X has none: give a DataFrame, or features and y, "
+            f"got {type(X).__name__}"
+        )
+    if target is not None:
+        y = select_column(X, check_column(target, list(names)))
+        columns = [name for name in names if name != target] if columns is None else columns
+    assert columns is not None  # one of the two is given
+    return select_columns(X, [check_column(name, list(names)) for name in columns]), y
 
 
 def _flat(y: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.blocks.mapped import MappedRows, let_go, mapping_of
-from rashomon_explorer.containers import column_labels, select_columns
+from rashomon_explorer.containers import as_pandas, column_labels, select_columns
 from rashomon_explorer.exceptions import DataError
 
 Piece = tuple[Any, Any]
@@ -186,7 +186,7 @@ def _reader(values: Any) -> _Reader:
         return MappedRows(values).part
     if hasattr(values, "iloc"):
         return lambda low, high: values.iloc[low:high]
-    return lambda low, high: values[low:high]
+    return lambda low, high: as_pandas(values[low:high])
 
 
 def named(rows: Any, names: Sequence[str] | None) -> Any:

@@ -11,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from rashomon_explorer.array_types import IntArray
-from rashomon_explorer.estimators.classes import declared_classes
+from rashomon_explorer.estimators.classes import (
+    LABELS_ARE_PUBLIC,
+    agreed_classes,
+    classes_found,
+)
 from rashomon_explorer.estimators.declared_budget import (
     DELTA,
     EPSILON,
@@ -20,11 +24,6 @@ from rashomon_explorer.estimators.declared_budget import (
     warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
-from rashomon_explorer.estimators.classes import (
-    LABELS_ARE_PUBLIC,
-    agreed_classes,
-    classes_found,
-from rashomon_explorer.estimators.enclosing import not_known_to_be_public
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.shows import ShowsFit
 from rashomon_explorer.estimators.weights import refuses_weights

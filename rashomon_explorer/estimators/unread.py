@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import backend_for, on_host
+from rashomon_explorer.arrays import backend_for
 from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.opened import is_in_blocks
-from rashomon_explorer.containers import check_readable, column_labels, shape_of
+from rashomon_explorer.containers import check_readable, column_labels, shape_of, values_of
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
@@ -114,7 +114,7 @@ class UnreadTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(read_mapped(on_host(self._X)), read_mapped(on_host(self._y)))
+        return self._checked(values_of(read_mapped(self._X)), values_of(read_mapped(self._y)))
 
     @property
     def leak(self) -> str:

@@ -92,7 +92,7 @@ def report(state: ExplorerState, what: str, error: BaseException, kept: str = Al
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
-    state.alert = Alert(what, _reason(error), public=_public(error))
+    state.alert = Alert(what, _reason(error), kept, _public(error))
 
 
 def _public(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """Sets of the table on screen that were paid for: kept, shown again, and deleted on purpose."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,21 @@ class SetsShownAgain(ChosenData):
     def choose(self, data: Bunch) -> None:
         """Take a data set, and show again what was drawn from it last."""
         super().choose(data)
-        self.state.kept = () if self.kept_sets is None else self.kept_sets.all()
-        self._show_last()
+        self.state.kept, errors = self._listed()
+        self._show_last(errors)
 
-    def _show_last(self) -> None:
-        state = self.state
+    def _show_last(self, errors: Sequence[OSError] = ()) -> None:
+        """Show the newest set; errors of the file system, which may pass, are reported."""
+        state, failed = self.state, list(errors)
         try:
             if state.kept and not state.unconfirmed:
                 self.open_kept(state.kept[-1].number)
         except DataError as error:
             LOGGER.info("the last set was not shown again", exc_info=error)
         except OSError as error:
-            errors.append(error)
-        if errors:
-            report(state, PAID_READ, errors[0], STILL_THERE)
+            failed.append(error)
+        if failed:
+            report(state, PAID_READ, failed[0], STILL_THERE)
 
     @shown_together
     def confirm(self, schema: TableSchema) -> None:
@@ -130,9 +132,12 @@ class SetsShownAgain(ChosenData):
         new = frozenset(self.kept_sets.numbers()) - {one.number for one in state.kept}
         if not new or self._seen == (self.kept_sets.folder, new):  # what is damaged is read once
             return
-        self._seen = seen
-        self._look_for_kept()
-        if state.rashomon_set is None and state.outside is None and not state.unconfirmed:
+        errors = self._look_for_kept()
+        if errors:  # they may pass: look again next time
+            raise errors[0]
+        self._seen = self.kept_sets.folder, new - {one.number for one in state.kept}
+        on_screen = state.rashomon_set is not None or state.outside is not None
+        if state.kept and not on_screen and not state.unconfirmed:
             try:
                 self.open_kept(state.kept[-1].number)
             except DataError as error:

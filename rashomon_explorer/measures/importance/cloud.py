@@ -10,7 +10,9 @@ from rashomon_explorer.measures.features import Features
 from rashomon_explorer.measures.importance.conditional import conditional_reliance
 from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance.model_reliance import model_reliance
+from rashomon_explorer.problem import Problem
 
 
 def _shap(models: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> pd.DataFrame:
