@@ -16,7 +16,7 @@ _AT_ONCE = 2**24  # bytes that may be read for however few
 
 
 def _map_of(values: Any) -> Any:
-    """The mapping of a mapped array; None of other data."""
+    """Return the mapping of a mapped array; None of other data."""
     return getattr(values, "_mmap", None)
 
 

@@ -122,7 +122,9 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
             why = why or "its function sees all targets at once"
         return why, [("transformer", step.transformer), ("regressor", step.regressor)]
     if isinstance(step, search_base()):
-        return "settings are chosen by scores on the rows", [("estimator", cast(Any, step).estimator)]
+        return "settings are chosen by scores on the rows", [
+            ("estimator", cast(Any, step).estimator)
+        ]
     if type(step) in _PRIVATE:
         leak = "" if step.schema is None else TableSchema.of(step.schema).leak
         why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)

@@ -15,7 +15,6 @@ from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,
     check_charged_classes,
-    check_labels,
     found_classes,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before

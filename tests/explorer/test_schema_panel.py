@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.datasets import load_csv
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
@@ -243,3 +243,51 @@ def test_a_table_with_semicolons_and_dates_is_read_and_said(panel, explorer):
     assert "&#x27;monat&#x27; looks like dates" in panel.notes.value
     explorer.state.view = "release"
     assert "monat" not in panel.notes.value  # it was read from the rows
+
+
+def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):
+    panel.form.do("sex", "role", "sensitive")
+    for column in ("age", "debt", "repaid"):
+        panel.form.do(column, "confirm")
+    assert panel.table.schema.unconfirmed == {} and _row(panel, "sex")["learnt"]
+    assert not panel.confirm.disabled and "not confirmed: &#x27;sex&#x27;" in panel.notes.value
+    panel.use.click()
+    assert not explorer.data.bounds_learnt and explorer.state.uncharged == ""
+    assert explorer.shop.groups == {}
+    panel.form.do("sex", "confirm")
+    assert panel.confirm.disabled and panel.notes.value == ""
+    assert dict(explorer.shop.groups) == {"sex": ("f", "m")}
+
+
+def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, tmp_path):
+    declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
+    explorer = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)
+    panel, state = explorer.data_panel.schema, explorer.state
+    assert "the labels of &#x27;repaid&#x27;" in explorer.draw_panel.price.value
+    assert "nothing is charged" in explorer.draw_panel.price.value
+    state.n_draws, state.sampler = 2, "langevin"
+    explorer.draw()
+    assert not explorer.guarantee.holds and explorer.ledger is None
+    for seller in (explorer.single, explorer.tuner):
+        with pytest.raises(LedgerError, match="labels of 'repaid'"):
+            seller.order()
+    assert not panel.confirm.disabled
+    panel.confirm.click()
+    assert state.uncharged == "" and panel.confirm.disabled and state.alert is None
+    explorer.draw()
+    assert explorer.guarantee.holds and explorer.ledger.spent() > 0
+    assert explorer.shop.contents().schema.classes == ("no", "yes")
+    again = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)
+    assert again.rashomon_set is None and again.state.kept
+    again.data_panel.schema.confirm.click()
+    assert np.array_equal(again.rashomon_set.coef, explorer.rashomon_set.coef)
+
+
+def test_a_target_of_which_nothing_is_declared_is_shown_with_its_found_labels(panel, explorer):
+    panel.form.do("repaid", "kind", "anything")
+    panel.confirm.click()
+    assert panel.confirm.disabled
+    panel.use.click()
+    assert _row(panel, "repaid")["levels"] == "no | yes" and explorer.state.uncharged
+    panel.confirm.click()
+    assert explorer.state.uncharged == ""

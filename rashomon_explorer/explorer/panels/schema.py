@@ -15,13 +15,12 @@ from rashomon_explorer.explorer.guard import guarded
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
+from rashomon_explorer.explorer.table import TableEditor, confirmations, read_table, remarks
 from rashomon_explorer.explorer.table.rows import form_rows, release_rows
 from rashomon_explorer.explorer.widgets import FilePicker, Saver, TableForm
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.files import json_values, toml_values
 from rashomon_explorer.schema.provenance import data_dependent, labels_unconfirmed, public_part
-from rashomon_explorer.schema.words import quoted
 
 _ALL = "all of them"
 _PREVIEWED = 8
@@ -287,7 +286,7 @@ class SchemaPanel:
     def _remark(self) -> None:
         told = [] if self.table is None else remarks(self.table)
         told += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
-        told += [] if self.table is None else _waiting(self.table.schema)
+        told += [] if self.table is None else confirmations(self.table.schema)
         listed = "".join(f"<li>{escape(one)}</li>" for one in told)
         band = '<span class="rx-band rx-curator">curator: read from private rows</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
@@ -308,25 +307,6 @@ class SchemaPanel:
     def _lock(self) -> None:
         for control in (self.file, self.form, self.use, self.take, self.dictionary_file):
             control.disabled = self.state.busy
-
-
-def _waiting(schema: TableSchema) -> list[str]:
-    """Say what is to be confirmed, and what depends on it."""
-    fitted = schema.unconfirmed
-    others = [name for name in data_dependent(schema) if name not in fitted]
-    told = []
-    if fitted:
-        told.append(
-            f"To be confirmed: {quoted(fitted)}. Nothing has a guarantee before, and nothing "
-            "is charged."
-        )
-    if others:
-        told.append(
-            f"Read off the rows and not confirmed: {quoted(others)}. No model sees them; before "
-            "they are confirmed they stay out of a bundle, of the groups that can be bought and of "
-            "the release."
-        )
-    return told
 
 
 def _region(kind: str) -> ipywidgets.HTML:

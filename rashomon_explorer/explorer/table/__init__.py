@@ -2,6 +2,6 @@
 
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.table.files import read_table
-from rashomon_explorer.explorer.table.remarks import remarks
+from rashomon_explorer.explorer.table.remarks import confirmations, remarks
 
-__all__ = ["TableEditor", "read_table", "remarks"]
+__all__ = ["TableEditor", "confirmations", "read_table", "remarks"]

@@ -8,10 +8,11 @@ import pandas as pd
 
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.schema import Anything, Numeric
+from rashomon_explorer.schema import Anything, Numeric, TableSchema
 from rashomon_explorer.schema.cells import as_text, read_numbers
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.dates import looks_like_dates
+from rashomon_explorer.schema.provenance import data_dependent
 from rashomon_explorer.schema.words import quoted
 
 _MOST_ROWS = 20_000
@@ -30,6 +31,30 @@ def remarks(table: TableEditor) -> list[str]:
 not, leave it out.
     """
     return [told for remark in _REMARKS for told in remark(table)]
+
+
+def confirmations(schema: TableSchema) -> list[str]:
+    """Say what is to be confirmed, and what depends on it.
+
+    >>> from rashomon_explorer.schema import YesNo
+    >>> confirmations(TableSchema([YesNo("sex", role="sensitive")]))
+    []
+    """
+    fitted = schema.unconfirmed
+    others = [name for name in data_dependent(schema) if name not in fitted]
+    told = []
+    if fitted:
+        told.append(
+            f"To be confirmed: {quoted(fitted)}. Nothing has a guarantee before, and nothing "
+            "is charged."
+        )
+    if others:
+        told.append(
+            f"Read off the rows and not confirmed: {quoted(others)}. No model sees them; before "
+            "they are confirmed they stay out of a bundle, of the groups that can be bought and of "
+            "the release."
+        )
+    return told
 
 
 def _target(table: TableEditor) -> list[str]:
