@@ -323,9 +323,7 @@ default=None
         if known is not None:
             return known
         assert not isinstance(table, TreeBlocks)
-        labels = table.values[1]
-        check_labels(labels)
-        return found_classes(labels)
+        return found_classes(table.values[1])
 
 
 def _as_set(
