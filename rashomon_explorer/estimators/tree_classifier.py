@@ -322,6 +322,7 @@ default=None
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
+        assert isinstance(table, UnreadTable)
         return found_classes(table.values[1])
 
 
