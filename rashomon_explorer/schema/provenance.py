@@ -41,7 +41,7 @@ def public_part(schema: TableSchema) -> TableSchema:
 def _public_column(column: Column) -> Column:
     if not column.learnt:
         return column
-    # A proposal makes features and ignored columns of what the rows look like; the others are named.
+    # Which columns a proposal ignores follows from the rows; sensitive ones and targets are named.
     role = column.role if column.role in _NAMED_ROLES else "ignore"
     return Anything(column.name, role=role, description=column.description)
 
