@@ -4,7 +4,7 @@ from rashomon_explorer.schema.anything import Anything
 from rashomon_explorer.schema.column import Column
 from rashomon_explorer.schema.table_schema import TableSchema
 
-_PUBLIC_ROLES = ("sensitive", "target")
+_NAMED_ROLES = ("sensitive", "target")
 
 
 def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
@@ -41,11 +41,9 @@ def public_part(schema: TableSchema) -> TableSchema:
 def _public_column(column: Column) -> Column:
     if not column.learnt:
         return column
-    # A role that was read off the rows, or follows from a proposed kind, does not leave either.
-    public = column.role in _PUBLIC_ROLES and "role" not in column.learnt
-    return Anything(
-        column.name, role=column.role if public else "ignore", description=column.description
-    )
+    # Which columns a proposal ignores follows from the rows; sensitive ones and targets are named.
+    role = column.role if column.role in _NAMED_ROLES else "ignore"
+    return Anything(column.name, role=role, description=column.description)
 
 
 def labels_unconfirmed(schema: TableSchema | None) -> bool:

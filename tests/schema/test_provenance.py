@@ -35,6 +35,14 @@ def test_of_neighbouring_tables_the_public_part_of_a_proposal_is_the_same():
     assert len({public_part(schema).to_toml() for schema in found}) == 1
 
 
+def test_the_role_of_a_sensitive_column_leaves_whatever_its_number_of_levels():
+    cells = [f"word {k}" for k in range(51)]
+    tables = [pd.DataFrame({"note": words}) for words in (cells, [*cells[:-1], cells[0]])]
+    found = [propose_schema(table, sensitive=["note"]) for table in tables]
+    assert {schema["note"].kind for schema in found} == {"anything", "categorical"}  # the control
+    assert len({public_part(schema).to_toml() for schema in found}) == 1
+
+
 def test_labels_alone_are_an_assumption_and_void_no_guarantee():
     def schema(learnt, role="target"):
         return TableSchema([Numeric("age", (18, 90)), YesNo("y", role=role, learnt=learnt)])
