@@ -322,11 +322,7 @@ default=None
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
-<<<<<<< HEAD
         assert not isinstance(table, TreeBlocks)
-=======
-        assert isinstance(table, UnreadTable)
->>>>>>> fix-a
         return found_classes(table.values[1])
 
 
