@@ -1,11 +1,16 @@
 """Lengths of the partitions of a Dask collection: known without a computation, or counted."""
 
 from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from rashomon_explorer.exceptions import DataError
+
+PLANNING = Lock()
+"""Held while Dask plans: with Python 3.11 two threads that optimise DataFrames may wait for each
+other for ever, each at a lock of ``functools.cached_property`` that the other one holds."""
 
 
 def known_lengths(data: Any) -> tuple[int, ...] | None:
@@ -24,6 +29,11 @@ def known_lengths(data: Any) -> tuple[int, ...] | None:
         if any(length != length for length in found):  # NaN: not known
             raise DataError("chunk sizes are not known: call compute_chunk_sizes() first")
         return tuple(map(int, found))
+    with PLANNING:
+        return _lengths_of_frame(data)
+
+
+def _lengths_of_frame(data: Any) -> tuple[int, ...] | None:
     parts = _parts_of_dask()
     if parts is None or not hasattr(type(data), "expr"):
         return None
@@ -43,9 +53,10 @@ def n_partitions(data: Any) -> int | None:
     parts = _parts_of_dask()
     if parts is None or not hasattr(type(data), "expr"):
         return None
-    if not all(isinstance(node, parts[2]) for node in _frames(data.expr)):
-        return None
-    return int(data.npartitions)
+    with PLANNING:
+        if not all(isinstance(node, parts[2]) for node in _frames(data.expr)):
+            return None
+        return int(data.npartitions)
 
 
 def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -62,9 +73,10 @@ def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
         if hasattr(data, "chunks"):
             keys.append([])
             continue
-        counted = data.map_partitions(len, meta=(None, int))
-        graph.update(counted.__dask_graph__())
-        keys.append(list(counted.__dask_keys__()))
+        with PLANNING:
+            counted = data.map_partitions(len, meta=(None, int))
+            graph.update(counted.__dask_graph__())
+            keys.append(list(counted.__dask_keys__()))
     get = get_scheduler(collections=list(collections))
     found = get(graph, keys)
     return [

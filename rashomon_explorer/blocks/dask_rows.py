@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.blocks.dask_lengths import count_partitions, known_lengths, n_partitions
+from rashomon_explorer.blocks.dask_lengths import (
+    PLANNING,
+    count_partitions,
+    known_lengths,
+    n_partitions,
+)
 from rashomon_explorer.blocks.source import Piece, check_column
 from rashomon_explorer.containers import is_made_by
 from rashomon_explorer.exceptions import DataError, RowsChangedError
@@ -107,10 +112,9 @@ class DaskRows:
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Rows low to high, a partition at a time."""
-        import dask
-
         ends = list(accumulate(self.lengths))
-        for data in (self.X, self.y) if self.y is not None else (self.X,):
+        both = [data for data in (self.X, self.y) if data is not None]
+        for data in both:
             _check_count(len(ends), data)  # the count may itself need a computation
         for place in range(bisect_right(ends, low), len(ends)):
             at = ends[place] - self.lengths[place]
@@ -119,9 +123,7 @@ class DaskRows:
             if not self.lengths[place]:
                 continue
             part = slice(max(low - at, 0), min(high - at, self.lengths[place]))
-            # On a worker as here: a task that asked the cluster for more would wait for itself.
-            asked = [_partition(data, place) for data in (self.X, self.y) if data is not None]
-            X, *rest = dask.compute(*asked, scheduler="synchronous")
+            X, *rest = _computed(both, place)
             y = rest[0] if rest else np.zeros(len(X))
             if len(X) != self.lengths[place] or len(y) != len(X):
                 raise RowsChangedError(
@@ -198,7 +200,8 @@ def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
 
 
 def _check_count(count: int, data: Any) -> None:
-    found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
+    with PLANNING:
+        found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
     if found != count:
         raise DataError(f"there are {found} partitions, expected {count}: one for each length")
 
@@ -213,6 +216,24 @@ def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataEr
 
 def _partition(data: Any, place: int) -> Any:
     return data.blocks[place] if hasattr(data, "chunks") else data.partitions[place]
+
+
+def _computed(collections: list[Any], place: int) -> Any:
+    """Compute a partition of each collection, in this thread.
+
+    On a worker as here: a task that asked the cluster for more would wait for itself.
+    """
+    import dask
+
+    def get(graph: Any, keys: Any, **options: Any) -> Any:
+        PLANNING.release()  # threads plan one after the other, and compute at the same time
+        try:
+            return dask.get(graph, keys)
+        finally:
+            PLANNING.acquire()
+
+    with PLANNING:
+        return dask.compute(*[_partition(data, place) for data in collections], scheduler=get)
 
 
 def _plain(targets: Any) -> Any:

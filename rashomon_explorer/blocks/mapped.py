@@ -15,12 +15,7 @@ _WASTE = 4  # bytes read for each that is wanted, where that saves calls
 _AT_ONCE = 2**24  # bytes that may be read for however few
 
 
-def _map_of(values: Any) -> Any:
-    """Return the mapping of a mapped array; None of other data."""
-    return getattr(values, "_mmap", None)
-
-
-def mapping_of(values: Any) -> "np.memmap[Any, Any] | None":
+def mapping_of(values: Any) -> Any:
     """Return the mapped array that values are, or are a view of; None if they are in memory.
 
     Examples
@@ -29,7 +24,7 @@ def mapping_of(values: Any) -> "np.memmap[Any, Any] | None":
     True
     """
     while isinstance(values, np.ndarray):
-        if isinstance(values, np.memmap) and _map_of(values) is not None:
+        if isinstance(values, np.memmap) and getattr(values, "_mmap", None) is not None:
             return values
         values = values.base
     return None
@@ -116,7 +111,7 @@ class MappedRows:
         )
 
 
-def _opened(mapped: "np.memmap[Any, Any]") -> int | None:
+def _opened(mapped: Any) -> int | None:
     """Open the file of a mapping; None where it is not there, or is another by now."""
     if mapped.filename is None or mapped.mode not in _SAFE or not hasattr(os, "pread"):
         return None
@@ -130,8 +125,8 @@ def _opened(mapped: "np.memmap[Any, Any]") -> int | None:
     return fd
 
 
-def _address(mapped: "np.memmap[Any, Any]") -> int:
-    return int(np.frombuffer(_map_of(mapped), dtype=np.uint8).ctypes.data)
+def _address(mapped: Any) -> int:
+    return int(np.frombuffer(mapped._mmap, dtype=np.uint8).ctypes.data)
 
 
 def _extent(part: NDArray[Any]) -> tuple[int, int]:

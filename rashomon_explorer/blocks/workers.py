@@ -31,11 +31,8 @@ _PAUSED = (
 )
 _RESTARTED = (
     "the workers of the cluster ended or started again before they finished a part of the work, as "
-    "they do when imports and a few blocks of rows need more memory than they may take: give each "
-    "more (memory_limit), or see their logs"
+    "where imports and a few blocks need more memory than they may take: raise their memory_limit"
 )
-
-
 _NOTHING_THERE = "no noise was made there, and nothing was charged by them"
 
 
@@ -207,7 +204,7 @@ class OnDask:
                     raise
                 self._sent = None  # the rows may have been on the worker that is gone
                 if trial == _TRIES or not self._anybody(watch):
-                    lost = _lost(error, trial) if self._running else self._lost_scheduler(error)
+                    lost = _lost(error, trial) if self._answers else self._lost_scheduler(error)
                     raise ClusterError(lost) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be dying
 
@@ -221,6 +218,14 @@ class OnDask:
         except _gone():
             return False
         return self._running
+
+    @property
+    def _answers(self) -> bool:
+        """Whether the scheduler does: a client notices its end a moment later."""
+        try:
+            return self._running and isinstance(self._at_work(), dict)
+        except _gone():
+            return False
 
     def _lost_scheduler(self, error: BaseException) -> str:
         return (

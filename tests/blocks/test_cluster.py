@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread, Timer
 from typing import Any
@@ -17,6 +18,8 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.block_problem import BlockProblem
 from rashomon_explorer.blocks import RowBlocks, row_blocks
+from rashomon_explorer.blocks.cluster_watch import ClusterWatch
+from rashomon_explorer.blocks.workers import OnDask
 from rashomon_explorer.exceptions import ClusterError, FitError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
@@ -188,6 +191,55 @@ def test_work_waits_for_paused_workers_and_not_for_ever(
         table.reduce(counted)
 
 
+@pytest.mark.parametrize("lives", [1.0, 20.0, 55.0])
+def test_workers_that_start_again_and_again_are_given_up_within_two_minutes(
+    lives: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start has another address: that is all by which they are told from one at work."""
+    clock = [0.0]
+    monkeypatch.setattr("rashomon_explorer.blocks.cluster_watch.time.monotonic", lambda: clock[0])
+    watch = ClusterWatch(180.0, proven=False)
+    while watch.left >= 0:
+        watch.look([f"tcp://{int(clock[0] // lives)}"])
+        clock[0] += 1.0
+    assert 100 <= clock[0] <= 120
+
+
+def test_workers_at_work_are_waited_for_and_nobody_for_three_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("rashomon_explorer.blocks.cluster_watch.time.monotonic", lambda: clock[0])
+    steady, busy, nobody, proven = (
+        ClusterWatch(180.0, proven=known) for known in (False, False, False, True)
+    )
+    for second in range(1, 1_000):
+        clock[0] = float(second)
+        steady.look(["tcp://same"])  # one task may take hours
+        busy.look([f"tcp://{second}"], finished=second // 50)
+        nobody.look([])
+        proven.look([f"tcp://{second}"])
+        assert steady.left > 0 and busy.left > 0
+        assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
+
+
+def test_a_pass_ends_in_words_where_workers_start_again_and_again(
+    threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do where imports take more than their memory: nobody finishes a task."""
+    monkeypatch.setattr("rashomon_explorer.blocks.cluster_watch._UNPROVEN_SECONDS", 0.3)
+    monkeypatch.setattr("rashomon_explorer.blocks.workers._LOOK_SECONDS", 0.05)
+    starts = count()
+    monkeypatch.setattr(OnDask, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
+
+    async def never(*given: Any, **named: Any) -> None:
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
+    with pytest.raises(ClusterError, match=r"started again before they finished .* memory_limit"):
+        row_blocks(X, Y, executor=threads).reduce(counted)
+
+
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
@@ -309,5 +361,6 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
         RashomonClassifier(**asked, classes=[-1, 1], ledger=ledger).fit(
             row_blocks(X, Y, executor=threads)
         )
-    assert "ClusterError" in caught.value.detail
+    assert "ClusterError: the connection to the Dask scheduler at inproc://" in caught.value.detail
+    assert "workers were lost" not in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"]

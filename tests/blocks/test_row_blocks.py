@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Barrier, Lock
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import DPClassifier
-from rashomon_explorer.blocks import RowBlocks, row_blocks
+from rashomon_explorer.blocks import RowBlocks, dask_rows, row_blocks
 from rashomon_explorer.blocks.columns import column_of
 from rashomon_explorer.blocks.dask_rows import DaskRows
 from rashomon_explorer.blocks.kept import kept
@@ -436,3 +438,32 @@ def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
     os.truncate(tmp_path / "x.npy", 300)
     with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
         _bits(table)
+
+
+_BOTH = Barrier(2)
+
+
+def _meeting(part: Any) -> Any:
+    if len(part):
+        _BOTH.wait(timeout=60)
+    return part
+
+
+def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch: Any) -> None:
+    """With Python 3.11 two threads that optimise DataFrames may wait for each other for ever."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": np.ones(8), "label": np.ones(8)}), npartitions=2)
+    frame = frame.map_partitions(_meeting, meta=frame._meta)
+    table = replace(row_blocks(frame, target="label", lengths=[4, 4]), rows=2, workers=Threads(2))
+    partition, planning = dask_rows._partition, Lock()
+
+    def alone(data: Any, place: int) -> Any:
+        assert planning.acquire(blocking=False)
+        try:
+            time.sleep(0.01)
+            return partition(data, place)
+        finally:
+            planning.release()
+
+    monkeypatch.setattr(dask_rows, "_partition", alone)
+    assert table.reduce(_column_sums)[0].tolist() == [8.0]
