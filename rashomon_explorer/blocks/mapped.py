@@ -75,7 +75,7 @@ class MappedRows:
         """Rows low to high."""
         part = self._values[low:high]
         if self._fd is None:
-            if _map_of(self._mapped).size() < _extent(part)[1] + self._shift:
+            if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
                 raise self._gone()
             return part
         return self._read(part)
@@ -119,7 +119,7 @@ def _opened(mapped: Any) -> int | None:
         fd = os.open(mapped.filename, os.O_RDONLY)
     except OSError:
         return None
-    if os.fstat(fd).st_size != _map_of(mapped).size():  # another file took its name
+    if os.fstat(fd).st_size != mapped._mmap.size():  # another file took its name
         os.close(fd)
         return None
     return fd
@@ -147,7 +147,7 @@ def let_go(values: Any, low: int, high: int) -> None:
     --------
     >>> let_go(np.eye(3), 0, 3)
     """
-    mapped = _map_of(values)
+    mapped = getattr(values, "_mmap", None)
     if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
         return
     if not hasattr(mmap, "MADV_DONTNEED"):  # where the system knows no such thing
