@@ -110,6 +110,8 @@ def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
         try:
             return _unpacked(file, path)
+        except DataError:
+            raise
         except _UNREADABLE:
             pass
     # zipfile takes an error of the disk, which may pass, for damage: judge bytes that were read.
@@ -118,6 +120,8 @@ def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path} is no file of a set: it is not an npz archive")
     try:
         return _unpacked(content, path)
+    except DataError:
+        raise
     except _UNREADABLE as error:
         raise DataError(f"{path} is damaged, or was not written by save") from error
 

@@ -163,7 +163,7 @@ def test_a_fit_and_a_release_are_returned(ledger: Ledger, monkeypatch) -> None:
     for estimator in (one, several):
         with _held(ledger, monkeypatch), pytest.warns(LedgerWarning):
             estimator.fit(X, Y)
-    assert one.coef_.shape == (1, 1) and several.rashomon_set_.n_draws == 2
+    assert one.encoded_coef_.shape == (1, 1) and several.rashomon_set_.n_draws == 2
     models = several.rashomon_set_.release()
     with _held(ledger, monkeypatch), pytest.warns(LedgerWarning):
         released = release(models, X, Y, queries=["ambiguity"], epsilon=1.0, ledger=ledger)
