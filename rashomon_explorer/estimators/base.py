@@ -253,6 +253,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             feature_groups=table.feature_groups,
             ellipsoid=draws.region,
             scale=public["scale_"],
+            schema=table.schema,
         )
 
     def _private(self, models: RashomonSet) -> dict[str, Any]:

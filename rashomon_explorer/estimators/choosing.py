@@ -126,8 +126,8 @@ def named(sampler: str, **asked: Any) -> Plan:
     The rule's own ball comes first; smaller ones are tried where that is left open and exact draws
     do not come in it on simulated rows. If they come in none, the rule's ball stays.
 
-    A sampler without privacy gets no ridge unless one is given. The ball of uniform draws of the
-    set is then 32·√p: it depends on no budget and on no number of draws.
+    A named sampler gets no ridge unless one is given: a ridge changes the Rashomon set. The ball of
+    uniform draws without privacy is 32·√p: it depends on no budget and on no number of draws.
 
     Parameters
     ----------
@@ -147,8 +147,7 @@ def named(sampler: str, **asked: Any) -> Plan:
     True
     """
     traits = SAMPLERS[sampler].traits
-    if traits.curator_only:
-        asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
         asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
     planned = made_once(traits.mechanism, **asked)

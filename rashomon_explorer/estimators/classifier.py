@@ -71,8 +71,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
         whose encoder scales rows to it: the intercept's share of the price is then a fifth.
     ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 unless a ridge makes the
-        models of a named private ``sampler``, or of a private centre, better.
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 for every named ``sampler``;
+        ``sampler="auto"`` may take a small one with a private centre.
     standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
         releases them, and draws models of rows mapped by them: ψ, radius and the Rashomon set are

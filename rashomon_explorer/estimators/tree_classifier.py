@@ -303,7 +303,8 @@ default=None
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
-            models = _as_set(counted, draws, planned, kept, public["classes_"])
+            settings = {"planned": planned, "guarantee": kept, "schema": table.schema}
+            models = _as_set(counted, draws, public["classes_"], **settings)
             return {**public, "rashomon_set_": models, "guarantee_": kept, "plan_": planned}
 
         reporter = DrawReporter(self, context, attributes)
@@ -327,18 +328,13 @@ default=None
 
 
 def _as_set(
-    counted: CountedTrees,
-    draws: DrawnTrees,
-    planned: TreePlan,
-    guarantee: Guarantee,
-    classes: NDArray[Any],
+    counted: CountedTrees, draws: DrawnTrees, classes: NDArray[Any], **settings: Any
 ) -> PredictorSet:
     """Gather the draws as trees on the table's own columns, with the best one beside them."""
     return replace(
-        counted.as_set(draws.trees, draws.losses, planned.psi, independent=True),
-        guarantee=guarantee,
+        counted.as_set(draws.trees, draws.losses, settings["planned"].psi, independent=True),
         classes=tuple(np.asarray(classes).tolist()),
-        planned=planned,
+        **settings,
     )
 
 

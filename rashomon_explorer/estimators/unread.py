@@ -17,6 +17,7 @@ from rashomon_explorer.containers import check_readable, column_labels, shape_of
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.schema.checks import check_unique
 from rashomon_explorer.sklearn_compat import text_names
 
@@ -53,6 +54,7 @@ class UnreadTable:
     """
 
     may_be_long = True
+    schema: TableSchema | None = None
 
     def __init__(
         self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool

@@ -33,6 +33,7 @@ from rashomon_explorer.rashomon_set.parts import (
     scale_of,
     scale_parts,
 )
+from rashomon_explorer.rashomon_set.raw_tables import schema_from, schema_values
 from rashomon_explorer.rashomon_set.scoring import ScoresRows
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rounding import hit_rate_text
@@ -40,6 +41,7 @@ from rashomon_explorer.shown import Fact
 
 if TYPE_CHECKING:
     from rashomon_explorer.rashomon_set.sklearn_models import LinearModel
+    from rashomon_explorer.schema import TableSchema
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -77,6 +79,8 @@ class ModelBlock(ScoresRows, Selection):
         Centres and spreads that were released before the draws, where models are of columns so
         mapped. ``coef``, losses, ψ, ranges and importances are then in those units, a column each;
         whatever takes rows takes them as they were before, and maps them itself.
+    schema : TableSchema, optional
+        What encodes raw tables for these models, where the estimator had one.
 
     Raises
     ------
@@ -96,6 +100,7 @@ class ModelBlock(ScoresRows, Selection):
     feature_groups: Mapping[str, Sequence[str]] | None = None
     ellipsoid: CutEllipsoid | None = None
     scale: ColumnMap | None = None
+    schema: "TableSchema | None" = None
     complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
 
     def __post_init__(self) -> None:
@@ -269,6 +274,7 @@ class ModelBlock(ScoresRows, Selection):
             "guarantee": self.guarantee.to_dict(),
             "steps": list(self.steps),
             "feature_groups": {k: list(v) for k, v in (self.feature_groups or {}).items()},
+            **schema_values(self.schema),
         }
 
     @classmethod
@@ -293,6 +299,7 @@ class ModelBlock(ScoresRows, Selection):
             "feature_groups": values.get("feature_groups"),
             "ellipsoid": ellipsoid_of(arrays, values),
             "scale": scale_of(arrays, number_of(values["row_norm"])),
+            "schema": schema_from(values),
         }
 
     def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:

@@ -16,6 +16,7 @@ from rashomon_explorer.rashomon_set.block import ModelBlock
 from rashomon_explorer.rashomon_set.curator import CuratorSet
 from rashomon_explorer.rashomon_set.files import written_as
 from rashomon_explorer.rashomon_set.parts import Arrays, Values, number, number_of
+from rashomon_explorer.rashomon_set.raw_tables import released_schema
 from rashomon_explorer.rashomon_set.released import ReleasedSet
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             feature_groups=self.feature_groups,
             ellipsoid=self.ellipsoid,
             scale=self.scale,
+            schema=released_schema(self.schema, self.feature_names[:-1]),
         )
 
     def to_parts(self) -> tuple[Arrays, Values]:

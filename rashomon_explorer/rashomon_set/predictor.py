@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,13 @@ from rashomon_explorer.rashomon_set.models import (
 from rashomon_explorer.rashomon_set.models.stored import fingerprint
 from rashomon_explorer.rashomon_set.parts import Arrays, Values
 from rashomon_explorer.rashomon_set.predictor_parts import fields_of, parts_of
+from rashomon_explorer.rashomon_set.raw_tables import released_schema
 from rashomon_explorer.rashomon_set.released_trees import ReleasedTrees
 from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
 from rashomon_explorer.validation import check_nonnegative_or_infinite
+
+if TYPE_CHECKING:
+    from rashomon_explorer.schema import TableSchema
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
@@ -73,6 +77,8 @@ class PredictorSet(WrittenTrees, CuratorSet):
         Whether that law is the uniform one on all models within ψ, as of ``CountedTrees.draw``.
     planned : TreePlan or None, default=None
         What was known of private draws of trees before a row was read: read it as ``plan``.
+    schema : TableSchema or None, default=None
+        What encodes raw tables for trees, where the classifier had one.
 
     Examples
     --------
@@ -98,6 +104,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
     independent: bool = False
     uniform: bool = False
     planned: TreePlan | None = None
+    schema: "TableSchema | None" = None
 
     def __post_init__(self) -> None:
         """Freeze the losses and check the lengths."""
@@ -279,6 +286,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
             loss=self.loss,
             steps=self.steps,
             planned=self.planned,
+            schema=released_schema(self.schema, self.models.feature_names),
         )
 
     def _known_losses(self) -> FloatArray:

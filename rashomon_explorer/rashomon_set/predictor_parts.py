@@ -13,6 +13,7 @@ from rashomon_explorer.rashomon_set.parts import (
     tree_plan_of,
     tree_plan_values,
 )
+from rashomon_explorer.rashomon_set.raw_tables import schema_from, schema_values
 
 
 def parts_of(models: Any) -> tuple[Arrays, Values]:
@@ -47,6 +48,7 @@ def parts_of(models: Any) -> tuple[Arrays, Values]:
         "independent": models.independent,
         "uniform": models.uniform,
         "plan": tree_plan_values(models.planned),
+        **schema_values(models.schema),
     }
 
 
@@ -72,6 +74,7 @@ def fields_of(arrays: Arrays, values: Values) -> dict[str, Any]:
         independent=values.get("independent", False),
         uniform=values.get("uniform", False),
         planned=tree_plan_of(values.get("plan")),
+        schema=schema_from(values),
     )
 
 

@@ -23,6 +23,7 @@ CURATOR_ONLY = frozenset(
         "intersect",
         "narrowed",
         "notes",
+        "reaches_sphere",
         "rethreshold",
         "share_within",
         "to_arviz",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,19 @@ from rashomon_explorer.rashomon_set.parts import (
     tree_plan_of,
     tree_plan_values,
 )
+from rashomon_explorer.rashomon_set.raw_tables import (
+    class_labels,
+    rows_by_name,
+    schema_from,
+    schema_values,
+    unit_rows,
+)
 from rashomon_explorer.rashomon_set.released import CURATOR_ONLY
 from rashomon_explorer.rashomon_set.selection import Selection
 from rashomon_explorer.rashomon_set.written_trees import WrittenTrees
+
+if TYPE_CHECKING:
+    from rashomon_explorer.schema import TableSchema
 
 
 @written_as("released trees", reader="ReleasedTrees.load", public=True)
@@ -51,6 +61,8 @@ class ReleasedTrees(WrittenTrees, Selection):
         How trees were chosen.
     planned : TreePlan or None, default=None
         What was known before a row was read: read it as ``plan``.
+    schema : TableSchema or None, default=None
+        What encodes raw tables for the trees; its declared or confirmed part.
 
     Examples
     --------
@@ -75,6 +87,7 @@ class ReleasedTrees(WrittenTrees, Selection):
     loss: str
     steps: tuple[str, ...] = ()
     planned: TreePlan | None = None
+    schema: "TableSchema | None" = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the fields back; without this method a copy would ask itself for it."""
@@ -134,6 +147,52 @@ class ReleasedTrees(WrittenTrees, Selection):
         """Class 0, 1, … that every tree gives to every row, shape (n_draws, n_rows)."""
         return self.models.labels(X)
 
+    def encode(self, X: Any) -> FloatArray:
+        """Rows as the trees take them, from a raw table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Without a schema the rows themselves.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the trees' columns say.
+        """
+        if self.schema is not None:
+            return unit_rows(self.schema, X)
+        names = self.models.feature_names
+        rows = np.asarray(rows_by_name(X, names) if names else X, dtype=float)
+        if rows.ndim == 2 and names and rows.shape[1] != len(names):
+            raise ValueError(f"X must have shape (n_rows, {len(names)}), got {rows.shape}")
+        return self.models.rows(rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class that most of the trees say of each row of a raw table; of several the first.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+            As the classifier's ``predict`` takes it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the trees' columns say.
+        """
+        votes = np.eye(self.n_classes)[self.labels(self.encode(X))].mean(axis=0)
+        return class_labels(self.classes, votes.argmax(axis=-1))
+
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Leaves of each tree."""
         return self.models.complexity(tol)
@@ -167,6 +226,7 @@ class ReleasedTrees(WrittenTrees, Selection):
             "loss": self.loss,
             "steps": list(self.steps),
             "plan": tree_plan_values(self.planned),
+            **schema_values(self.schema),
         }
 
     @classmethod
@@ -180,6 +240,7 @@ class ReleasedTrees(WrittenTrees, Selection):
             loss=values["loss"],
             steps=tuple(values["steps"]),
             planned=tree_plan_of(values.get("plan")),
+            schema=schema_from(values),
         )
 
     def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:

@@ -1,6 +1,6 @@
 """What linear models side by side say of rows: margins, scores and labels."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,6 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.rashomon_set.links import LINKS, likeliest, linear_scores, seen_rows
+from rashomon_explorer.rashomon_set.raw_tables import (
+    check_encoded,
+    class_labels,
+    rows_by_name,
+    scaled_rows,
+)
+
+if TYPE_CHECKING:
+    from rashomon_explorer.schema import TableSchema
 
 
 class ScoresRows:
@@ -19,6 +28,9 @@ class ScoresRows:
         row_norm: float
         target_bounds: tuple[float, float]
         scale: ColumnMap | None
+        schema: TableSchema | None
+        feature_names: tuple[str, ...]
+        classes: tuple[Any, ...]
 
         @property
         def task(self) -> str:
@@ -27,6 +39,69 @@ class ScoresRows:
         @property
         def outputs(self) -> int:
             """Linear scores that a model gives a row."""
+
+    def encode(self, X: Any) -> FloatArray:
+        """Rows as :meth:`scores` takes them, from a raw table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Encoded by the schema; without one, the rows themselves.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the models' columns say.
+        """
+        if self.schema is not None:
+            return scaled_rows(self.schema, X, self.row_norm)
+        rows = np.asarray(rows_by_name(X, self.feature_names[:-1]), dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != len(self.feature_names) - 1:
+            width = len(self.feature_names) - 1
+            raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
+        return rows
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Prediction of the mean over the models for each row of a raw table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+            As the estimator's ``predict`` takes it: with a schema as it was before encoding.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class label of the largest mean probability, or mean predicted target.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the models' columns say, or there
+            are no models.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> from rashomon_explorer.schema import Categorical, TableSchema
+        >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
+        >>> X, y = pd.DataFrame({"home": ["own", "rent"] * 100}), [1, 0] * 100
+        >>> clf = RashomonClassifier(schema=schema, n_draws=5, epsilon=80.0, random_state=0)
+        >>> released = clf.fit(X, y).rashomon_set_.release()
+        >>> released.predict(X[:2]).tolist()
+        [1, 0]
+        """
+        if not len(self.coef):
+            raise ValueError("the set holds no models, so that there is no mean to predict by")
+        mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
+        if self.task != "classification":
+            return np.asarray(mean)
+        return class_labels(self.classes, likeliest(mean[None])[0])
 
     def margins(self, X: ArrayLike) -> FloatArray:
         """Linear score of every model for every row, before the link.
@@ -59,7 +134,7 @@ class ScoresRows:
         ndarray of shape (n_rows, n_features)
             What ``coef`` is multiplied with, less the constant.
         """
-        return seen_rows(np.asarray(X, dtype=float), self.row_norm, self.scale)
+        return seen_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
     def scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of every model for every row.
@@ -98,10 +173,19 @@ class ScoresRows:
         return likeliest(self.scores(X))
 
     def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        scores = linear_scores(coef, X, self.row_norm, self.outputs, self.scale)
+        rows = self._encoded_rows(X)
+        scores = linear_scores(coef, rows, self.row_norm, self.outputs, self.scale)
         if self.link != "softmax":
             return scores[..., 0]
         return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
+
+    def _encoded_rows(self, X: ArrayLike) -> FloatArray:
+        """Refuse a frame of other columns or of raw numbers."""
+        named = rows_by_name(X, self.feature_names[:-1], self.schema)
+        rows = np.asarray(named, dtype=float)
+        if self.schema is not None:
+            check_encoded(X, rows, self.row_norm)
+        return rows
 
     def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
         return LINKS[self.link](self._margins(coef, X), self.target_bounds)

@@ -175,8 +175,8 @@ def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
     Examples
     --------
     >>> from rashomon_explorer.problem import Problem
-    >>> rows, labels = [[0.9], [0.6], [-0.7], [0.1]] * 50, [1, 1, -1, -1] * 50
-    >>> for radius in (4.0, 400.0):
+    >>> rows, labels = [[0.9], [0.6], [-0.7], [0.1]] * 50, [1, -1, -1, 1] * 50
+    >>> for radius in (0.5, 32.0):
     ...     target = GibbsTarget(Problem(rows, labels, radius=radius), beta=1.0, psi=0.01)
     ...     print(reaches_sphere(target, np.empty((0, 2))))
     True

@@ -253,10 +253,16 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
     assert (given.radius, given.ridge) == (3.0, 0.25)
 
 
-def test_a_ridge_comes_unasked_to_no_sampler_without_privacy() -> None:
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("given", [{"n": 6_000, "p": 24}, {"n": 50_000, "p": 11, "epsilon": 8.0}])
+def test_a_ridge_comes_unasked_to_no_named_sampler(sampler: str, given: dict[str, Any]) -> None:
+    asked = {"psi": 0.02, "loss": "logistic", **OPEN, "epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
+    asked |= given
+    assert named(sampler, **asked).ridge == 0
+    assert named(sampler, **{**asked, "ridge": 0.01}).ridge == 0.01
+
+
+def test_the_rule_by_itself_takes_a_ridge_for_exact_draws() -> None:
+    """The control: there is a ridge that a named sampler leaves out."""
     asked = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
-    budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
-    assert named("exact", **asked, **budget).ridge > 0  # the control: a private one has its own
-    for sampler in ("mala", "hit_and_run"):
-        assert traits_of(sampler).curator_only
-        assert named(sampler, **asked, **budget).ridge == 0
+    assert completed("exact", **asked, epsilon=1.0, delta=1e-6, n_draws=20).ridge > 0

@@ -24,7 +24,7 @@ from tests.rashomon_set.made import PLANNED, make
 CURATOR_ONLY = (
     *("notes", "losses", "excess", "hit_rate", "minimum", "best", "best_scores", "clipped_share"),
     *("acceptance", "inside", "intersect", "least", "narrowed", "to_arviz"),
-    *("rethreshold", "share_within"),
+    *("reaches_sphere", "rethreshold", "share_within"),
 )
 SOURCES = {
     f"from_{name}" for name in ("draws", "estimators", "predictions", "timbertrek", "treefarms")
