@@ -248,7 +248,7 @@ class Problem(Shown):
         Returns
         -------
         Objective
-            For arrays of one shape, the same to the last bit whatever models are side by side.
+            For one shape and one place in it, the same to the last bit whatever models are beside.
         """
         reach = self.domain.reach(self.row_bound)
         return Objective(self.on_host.loss.within(reach, dtype), self.ridge)

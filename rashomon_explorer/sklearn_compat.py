@@ -11,7 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _check_feature_names_in, _get_feature_names
 
 try:
@@ -34,6 +39,7 @@ __all__ = [
     "select_rows",
     "text_names",
     "tree_parts",
+    "validate_parameter_constraints",
     "with_callbacks",
 ]
 

@@ -12,13 +12,36 @@ from rashomon_explorer.server.template_files import is_template_file
 TOKEN = "s3cret/+=token"
 
 
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
 @pytest.fixture
-def masked() -> Iterator[None]:
-    before = {name: list(logging.getLogger(name).filters) for name in LOGGERS}
+def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[logging.LogRecord]]:
+    """Records of the loggers, whatever a server of an earlier test has set on them."""
+    kept, disabled = _Kept(), logging.root.manager.disable
+    levels = {name: logging.getLogger(name).level for name in LOGGERS}
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        fresh = {"handlers": [kept], "filters": [], "propagate": False, "disabled": False}
+        for attribute, value in fresh.items():
+            monkeypatch.setattr(logger, attribute, value)
+        logger.setLevel(logging.DEBUG)
+    logging.disable(logging.NOTSET)
+    yield kept.records
+    logging.disable(disabled)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.fixture
+def masked(log: list[logging.LogRecord]) -> None:
     mask_tokens(TOKEN)
-    yield
-    for name, filters in before.items():
-        logging.getLogger(name).filters = filters
 
 
 @pytest.mark.parametrize("name", LOGGERS)
@@ -33,17 +56,17 @@ def masked() -> Iterator[None]:
     ],
 )
 def test_a_token_is_masked(
-    name: str, text: str, masked: None, caplog: pytest.LogCaptureFixture
+    name: str, text: str, masked: None, log: list[logging.LogRecord]
 ) -> None:
     logging.getLogger(name).error("%s", text)
-    said = caplog.messages[-1]
+    said = log[-1].getMessage()
     assert TOKEN not in said and quote(TOKEN, safe="") not in said and "s3cret" not in said
     assert said.split("token")[0] == text.split("token")[0]
 
 
-def test_without_the_mask_it_is_there(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_the_mask_it_is_there(log: list[logging.LogRecord]) -> None:
     logging.getLogger(LOGGERS[0]).error("GET /x?token=%s", TOKEN)
-    assert TOKEN in caplog.messages[-1]
+    assert TOKEN in log[-1].getMessage()
 
 
 def test_other_parts_of_an_address_stay() -> None:
@@ -52,12 +75,12 @@ def test_other_parts_of_an_address_stay() -> None:
     assert record.getMessage() == "GET /x?token=[secret]&y=1#z"
 
 
-def test_an_errors_message_is_not_logged(masked: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_errors_message_is_not_logged(masked: None, log: list[logging.LogRecord]) -> None:
     try:
         raise ValueError(TOKEN)
     except ValueError as error:
         logging.getLogger("tornado.application").error("it failed", exc_info=error)
-    written = logging.Formatter().format(caplog.records[-1])
+    written = logging.Formatter().format(log[-1])
     assert "ValueError (message withheld)" in written and TOKEN not in written
 
 

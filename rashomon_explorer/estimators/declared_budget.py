@@ -5,10 +5,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from rashomon_explorer.exceptions import LargeDeltaWarning
 from rashomon_explorer.planning.warn_weak import is_said_elsewhere
+from rashomon_explorer.sklearn_compat import Interval, validate_parameter_constraints
 from rashomon_explorer.users_line import users_line
 
 LEAST_EPSILON, MOST_EPSILON = 1e-9, 1e9

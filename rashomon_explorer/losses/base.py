@@ -45,8 +45,8 @@ class EmpiricalLoss(Protocol):
 
         ``reach`` is public, so that no record decides how the others' terms are rounded.
 
-        What it gives for a model is the same to the last bit whatever models stand beside it in
-        an array of the same shape.
+        What it gives for a model is the same to the last bit whatever models stand beside it, at
+        the same place of an array of the same shape.
         """
         ...
 

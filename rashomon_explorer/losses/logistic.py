@@ -165,8 +165,8 @@ class LogisticRisk:
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
         """Return the same loss for scores up to ``reach``, computed in ``dtype``.
 
-        What it gives for a model is the same to the last bit whatever models stand beside it in
-        an array of the same shape.
+        What it gives for a model is the same to the last bit whatever models stand beside it, at
+        the same place of an array of the same shape.
 
         Parameters
         ----------

@@ -58,15 +58,24 @@ class TestLazy:
         plain = path(target, **common, lazy=False)
         np.testing.assert_array_equal(lazy, plain)
 
+    def test_also_where_a_product_rounds_columns_by_their_places(self):
+        """Nine features in float32: there OpenBLAS adds up some columns of a group otherwise."""
+        target = GibbsTarget(lending_like(n=2512, p=9), 300.0, 0.01)
+        start = tuple(target.problem.minimum.theta)
+        step = 0.3 * FullDrift(target).largest_step
+        common = {"step_size": step, "precision": "single", "n_steps": 80, "start": start}
+        lazy, plain = (path(target, **common, lazy=lazy) for lazy in (True, False))
+        np.testing.assert_array_equal(lazy, plain)
+
     def test_it_looks_at_few_chains_once_they_are_inside(self, monkeypatch):
         problem = lending_like(n=2000)
         target = GibbsTarget(problem, 2000.0, 0.05, "smooth")
         looked = []
         plain = Columns.value_and_gradient
 
-        def counted(self, theta):
+        def counted(self, theta, numbers=None):
             looked.append(theta.shape[1])
-            return plain(self, theta)
+            return plain(self, theta, numbers)
 
         monkeypatch.setattr(Columns, "value_and_gradient", counted)
         start = tuple(problem.minimum.theta)  # no private path: the test counts work
@@ -115,9 +124,41 @@ class TestColumns:
         theta = rng.standard_normal((problem.p, count))
         value, gradient = columns.value_and_gradient(theta)
         some = rng.permutation(count)[: max(1, count // 3)]
-        few_values, few_gradients = columns.value_and_gradient(theta[:, some])
+        few_values, few_gradients = columns.value_and_gradient(theta[:, some], some)
         np.testing.assert_array_equal(few_values, value[some])
         np.testing.assert_array_equal(few_gradients, gradient[:, some])
+
+    def test_a_number_alone_decides_the_place(self):
+        """A product that rounds every column of a group in another way, as some libraries do."""
+
+        def rounded(stack):
+            by_place = 1 + 1e-7 * np.arange(stack.shape[-1])
+            return (stack**2).sum(axis=-2) * by_place, 2 * stack * by_place
+
+        columns, rng = Columns(rounded, n_rows=3000), np.random.default_rng(0)
+        theta = rng.standard_normal((3, 100))
+        some = rng.permutation(100)[:40]
+        whole = columns.value_and_gradient(theta)
+        for few, one in zip(columns.value_and_gradient(theta[:, some], some), whole, strict=True):
+            np.testing.assert_array_equal(few, one[..., some])
+        # The control: side by side, without their numbers, they come out in other digits.
+        assert not np.array_equal(columns.value_and_gradient(theta[:, some])[0], whole[0][some])
+
+    def test_few_models_take_few_groups(self):
+        sizes = []
+
+        def counted(stack):
+            sizes.append(len(stack))
+            return stack.sum(axis=-2), stack
+
+        columns = Columns(counted, n_rows=3000)
+        theta = np.zeros((2, 640))
+        columns.value_and_gradient(theta)
+        assert sum(sizes) == 640 // columns.width == 20
+        sizes.clear()
+        some = np.random.default_rng(0).permutation(640)[:64]
+        columns.value_and_gradient(theta[:, some], some)
+        assert sum(sizes) <= 8
 
     def test_they_are_the_loss_and_its_gradient(self):
         problem = lending_like()

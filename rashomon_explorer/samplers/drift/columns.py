@@ -1,4 +1,4 @@
-"""Losses of many models at once, each computed as if it were alone."""
+"""Losses of many models at once, none of which changes the digits of another."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,8 @@ _FEWEST_CELLS, _WIDEST = 2**15, 1024
 class Columns:
     """A loss evaluated on groups of exactly so many models, the last one filled up.
 
-    How a matrix product rounds depends on its shape. With one shape for all, what comes out for a
+    How a matrix product rounds a column depends on its shape and on the column's place. With one
+    shape for all, and a place in it that follows from a model's number alone, what comes out for a
     model is the same to the last bit whichever models are evaluated with it, so that leaving some
     out changes nothing for the others.
 
@@ -42,15 +43,35 @@ class Columns:
         self._evaluate = value_and_gradient
         self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
 
-    def value_and_gradient(self, theta: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K)."""
+    def value_and_gradient(
+        self, theta: NDArray[Any], numbers: NDArray[np.integer[Any]] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K).
+
+        Parameters
+        ----------
+        theta : ndarray of shape (p, K)
+            One model at least.
+        numbers : ndarray of shape (K,), optional
+            Number of each model among all of them; 0 to K − 1 by default.
+        """
         p, count = theta.shape
-        groups = -(-count // self.width)
-        filled = np.zeros((p, groups * self.width))
-        filled[:, :count] = theta
-        stack = np.ascontiguousarray(filled.reshape(p, groups, self.width).swapaxes(0, 1))
+        group, place = self._places(np.arange(count) if numbers is None else numbers)
+        stack = np.zeros((int(group.max()) + 1, p, self.width))
+        stack[group, :, place] = theta.T
         at_once = max(1, STACK_COLUMNS // self.width)
-        parts = [self._evaluate(stack[low : low + at_once]) for low in range(0, groups, at_once)]
-        value = np.concatenate([part[0] for part in parts]).ravel()
-        gradient = np.concatenate([part[1] for part in parts]).swapaxes(0, 1).reshape(p, -1)
-        return value[:count], gradient[:, :count]
+        lows = range(0, len(stack), at_once)
+        parts = [self._evaluate(stack[low : low + at_once]) for low in lows]
+        value = np.concatenate([part[0] for part in parts])[group, place]
+        gradient = np.concatenate([part[1] for part in parts])[group, :, place]
+        return value, np.ascontiguousarray(gradient.T)
+
+    def _places(self, numbers: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Group of each model, and its place there: the number modulo the width."""
+        place = numbers % self.width
+        order = np.argsort(place, kind="stable")
+        taken = np.bincount(place, minlength=self.width)
+        before = np.cumsum(taken) - taken
+        group = np.empty(len(numbers), dtype=np.intp)
+        group[order] = np.arange(len(numbers)) - before[place[order]]
+        return group, place

@@ -113,7 +113,9 @@ class FullDrift(GibbsDrift):
         look = slack.upper(theta) >= self._edge - self._error(self._edge)
         drift = np.zeros_like(theta)
         if look.any():
-            value, gradient = self._columns.value_and_gradient(theta[:, look])
+            # Each chain at its own place: rows decide who is looked at, never how one is rounded.
+            numbers = np.flatnonzero(look)
+            value, gradient = self._host_columns.value_and_gradient(theta[:, look], numbers)
             slack.note(look, theta, value + self._error(value), gradient)
             drift[:, look] = self._weighted(value, gradient)
         return drift
@@ -121,12 +123,15 @@ class FullDrift(GibbsDrift):
     def _weighted(self, value: FloatArray, gradient: FloatArray) -> FloatArray:
         return gradient * (self.beta * self.target.shape.slope(value - self._edge))
 
-    @cached_property
+    @property
     def _columns(self) -> Columns | Objective:
+        problem = self.target.problem
+        return self._host_columns if problem.arrays.on_host else problem.on_device
+
+    @cached_property
+    def _host_columns(self) -> Columns:
         dtype: Any = np.float32 if self._rounding else np.float64
         problem = self.target.problem
-        if not problem.arrays.on_host:
-            return problem.on_device
         return Columns(problem.evaluator(dtype).value_and_gradient, problem.n)
 
     @cached_property
