@@ -157,7 +157,7 @@ def test_auto_takes_it_for_kinks_of_many_columns():
 
 
 def test_the_numbers_of_the_documentation(tmp_path):
-    """docs/one-model.md: promises for hinge loss, and for logistic loss where a ridge is declared."""
+    """docs/one-model.md: promises for hinge loss, and for logistic loss with a ridge."""
     given = {"delta": 1e-6, "radius": 4.0}
 
     def promised(n_columns, **more):
