@@ -5,6 +5,7 @@ import os
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,20 @@ def test_the_files_and_the_folder_are_flushed_before_it_returns(tmp_path, monkey
     monkeypatch.setattr(os, "fsync", noted)
     _write(tmp_path, b"one")
     assert flushed == [False, True]
+
+
+@pytest.mark.parametrize(("code", "fails"), [("EIO", True), ("ENOSPC", True), ("EINVAL", False)])
+def test_a_folder_whose_flush_fails_is_an_error(tmp_path, monkeypatch, code: str, fails: bool):
+    """But not where folders cannot be flushed at all."""
+    fsync = os.fsync
+
+    def refused(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(getattr(errno, code), os.strerror(getattr(errno, code)))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    with pytest.raises(OSError) if fails else nullcontext():
+        _write(tmp_path, b"one")
+    with pytest.raises(OSError) if fails else nullcontext():
+        replace_file(tmp_path / "stars", lambda file: file.write(b"one"))

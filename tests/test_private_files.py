@@ -49,12 +49,13 @@ def test_the_umask_alone_does_not_do_it(tmp_path: Path) -> None:
     assert rights(tmp_path / "plain") == 0o644
 
 
-def test_an_existing_file_or_folder_becomes_its_owners(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [0o755, 0o775], ids=oct)
+def test_an_existing_file_or_folder_becomes_its_owners(tmp_path: Path, before: int) -> None:
     path, folder = tmp_path / "log", tmp_path / "sets"
     path.write_text("a")
     path.chmod(0o644)
     folder.mkdir()
-    folder.chmod(0o755)
+    folder.chmod(before)
     with open(path, "a", opener=private_opener) as file:
         file.write("b")
     private_folder(folder)

@@ -21,6 +21,7 @@ from rashomon_explorer.blocks import RowBlocks, dask_rows, row_blocks
 from rashomon_explorer.blocks.columns import column_of
 from rashomon_explorer.blocks.dask_rows import DaskRows
 from rashomon_explorer.blocks.kept import kept
+from rashomon_explorer.blocks.mapped import read_mapped
 from rashomon_explorer.blocks.seen import Seen
 from rashomon_explorer.blocks.steps import AsNumbers
 from rashomon_explorer.blocks.tree import Tree, branches
@@ -438,6 +439,19 @@ def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
     os.truncate(tmp_path / "x.npy", 300)
     with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
         _bits(table)
+
+
+def test_a_mapped_array_is_what_was_mapped(tmp_path: Path) -> None:
+    """Cells of its own are read, and no other file that took the name of the mapped one."""
+    path, X = tmp_path / "x.npy", np.arange(4_000.0).reshape(1_000, 4)
+    np.save(path, X)
+    own = np.load(path, mmap_mode="c")
+    own[0] = -1.0
+    assert np.array_equal(read_mapped(own), own) and read_mapped(own)[0, 0] == -1.0
+    held = np.load(path, mmap_mode="r")
+    np.save(tmp_path / "other.npy", np.zeros((10, 4)))
+    os.replace(tmp_path / "other.npy", path)
+    assert np.array_equal(read_mapped(held), X)
 
 
 _BOTH = Barrier(2)

@@ -130,6 +130,7 @@ def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, models,
     (found,) = sets.all()
     assert (found.number, found.n_draws, found.epsilon) == (1, 5, kept.epsilon)
     assert abs(found.at - kept.at).total_seconds() < LONG and found.settings == {}
+    assert note is None or place.read_text() == note  # another page may be writing it
     assert sets.keep(models, {}).number == 2 and len(sets.all()) == 2
 
 
@@ -168,6 +169,22 @@ def test_deleting_takes_one_set_and_its_purchases(sets, models, bought):
     sets.delete(1)
     left = {path.name for path in sets.folder.iterdir()}
     assert left == {"0001.deleted", "0001.model", "0002.npz", "0002.json", "0002-0001.paid"}
+
+
+def test_a_deleted_number_stays_taken_where_the_disk_was_full_at_first(sets, models, monkeypatch):
+    touch, calls = Path.touch, []
+
+    def full_at_first(path, **named):
+        calls.append(path.name)
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        touch(path, **named)
+
+    sets.keep(models, {})
+    monkeypatch.setattr(Path, "touch", full_at_first)
+    sets.delete(1)
+    assert calls == ["0001.deleted"] * 2
+    assert sets.all() == () and sets.keep(models, {}).number == 2
 
 
 def _away(monkeypatch, *names):
@@ -283,7 +300,8 @@ def test_what_a_crash_left_of_an_older_version_is_read_too(purchases, bought):
     for suffix in (".damaged", ".new"):
         purchases.path.with_suffix(suffix).write_text("[{")
     assert purchases.all() == (second,)
-    assert len(list(purchases.path.parent.iterdir())) == 3  # half a file is left where it is
+    left = {path.name for path in purchases.path.parent.iterdir()}
+    assert left == {"0001.damaged", "0001.paid", "0001.new"}  # half a file is left where it is
 
 
 def test_of_purchases_in_one_file_one_that_is_spoilt_hides_no_other(purchases, bought):

@@ -1,14 +1,17 @@
 """Width or noise: exact identities, brute force, a law known by quadrature, and coverage."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.column_map import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     disagreement,
@@ -19,6 +22,7 @@ from rashomon_explorer.measures import (
 from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
 from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
 from rashomon_explorer.measures.decomposition.mixture import Mixture
+from rashomon_explorer.measures.decomposition.same_set import check_same_set
 from rashomon_explorer.measures.decomposition.units import Layout, Units
 from rashomon_explorer.measures.multiplicity import score_variance
 from rashomon_explorer.planning import affordable_eta
@@ -564,6 +568,24 @@ def test_the_setting_in_which_a_reference_differs_is_named(fitted, case):
     reference = fit(sampler="hit_and_run", n_draws=64, **changed)
     with pytest.raises(ValueError, match=f"same Rashomon set: {message}"):
         width_or_noise(fit(), X, reference=reference)
+
+
+@pytest.mark.parametrize(("apart", "same"), [(1e-10, True), (1e-8, False)])
+def test_of_the_least_loss_only_rounding_may_differ(apart, same):
+    own = SimpleNamespace(task="classification", psi=0.05, least=0.3)
+    other = SimpleNamespace(task="classification", psi=0.05, least=0.3 * (1 + apart))
+    with nullcontext() if same else pytest.raises(ValueError, match="its least is"):
+        check_same_set(own, other)
+
+
+def test_released_scales_of_a_reference_are_compared(fitted):
+    _, _, fit = fitted
+    models = fit()
+    one, other = (ColumnMap(np.zeros(2), np.full(2, spread), 1.0) for spread in (1.0, 1.5))
+    check_same_set(replace(models, scale=one), replace(models, scale=one))
+    for scale in (other, None):
+        with pytest.raises(ValueError, match=r"its scale is .*Draw both with standardize=None"):
+            check_same_set(replace(models, scale=one), replace(models, scale=scale))
 
 
 def test_other_rows_and_columns_of_a_reference_are_named(fitted):

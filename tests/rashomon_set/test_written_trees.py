@@ -24,6 +24,7 @@ def test_scikit_learn_predicts_the_same():
         assert model.predict(X).tolist() == said
         assert model.get_n_leaves() == MODELS.complexity()[draw]
         assert "class" in export_text(model)
+        assert model.tree_.n_node_samples[0] == model.get_n_leaves()  # a leaf counts as one row
 
 
 @pytest.mark.parametrize("relation", [">", ">=", "<", "<="])

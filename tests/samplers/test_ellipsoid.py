@@ -220,7 +220,8 @@ def test_a_promised_hit_rate_is_kept(ridge):
         rng = np.random.default_rng(seed)
         draws = collect(EllipsoidSampler(bought), GibbsTarget.of(problem, bought), 100, rng)
         rates.append(np.mean(draws.losses <= problem.minimum.value + 0.02))
-    assert np.mean(rates) >= bought.hit_rate_bound
+    # Of the releases nine in ten: all draws of one hit, as docs/ellipsoid.md says.
+    assert bought.hit_rate_bound == 0.9 and np.mean(np.array(rates) == 1) >= 0.9
 
 
 @pytest.mark.parametrize(
