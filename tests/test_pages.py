@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).resolve().parents[1] / "docs").glob("*.md"))
+PAGES = sorted((Path(__file__).resolve().parents[1] / "docs").rglob("*.md"))
 TOLERANT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
