@@ -61,7 +61,7 @@ bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside the
 rates: $(VENV)/.app  ## Measure how the excess of one private model falls and draw it: docs/rates.md
 	@$(BIN)/python -m benchmarks rates
 
-mutants: $(VENV)/.test  ## Make one constant wrong after the other and see tests notice: docs/audit.md (LISTS=mine.toml)
+mutants: $(VENV)/.test  ## Change one constant at a time and list which tests notice: build/mutants.md (LISTS=mine.toml)
 	@$(BIN)/python -m mutants $(or $(LISTS),--write)
 
 lint: $(VENV)/.test  ## Check style, formatting and types

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="those with this text in their file or claim")
     parser.add_argument("--workers", type=int, default=2, help="copies of the tree (2)")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds a mutation (300)")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/audit.md")
+    parser.add_argument("--write", action="store_true", help="write build/mutants.md too")
     return parser
 
 

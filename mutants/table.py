@@ -1,13 +1,11 @@
-"""What was caught and what survived, as a table for people."""
+"""Results of a run as a Markdown table: what was caught, what survived."""
 
 from pathlib import Path
 
 from mutants.mutation import ROOT, Mutation
 from mutants.runner import Result
 
-PAGE = ROOT / "docs" / "audit.md"
-_BEGIN = "<!-- mutants: written by `make mutants` -->\n"
-_END = "<!-- end of mutants -->\n"
+TABLE = ROOT / "build" / "mutants.md"
 
 
 def table(results: list[Result]) -> str:
@@ -23,14 +21,10 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(results: list[Result], page: Path = PAGE) -> None:
-    """Put the table between the two marks of the page."""
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not end:
-        raise ValueError(f"{page} has no place for the table: {_BEGIN!r} and {_END!r} mark it")
-    page.write_text(f"{before}{_BEGIN}\n{table(results)}\n{_END}{after}", encoding="utf-8")
+def write(results: list[Result], path: Path = TABLE) -> None:
+    """Write the table to a file; its folder is created if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"# Mutations\n\n{table(results)}", encoding="utf-8")
 
 
 def _line(result: Result) -> str:

@@ -8,7 +8,7 @@ import pytest
 from mutants.__main__ import main
 from mutants.mutation import ROOT, StaleMutationError, load
 from mutants.runner import Result, _Place, run
-from mutants.table import table, write
+from mutants.table import TABLE, table, write
 from tests.each import each
 
 MUTATIONS = load()
@@ -86,10 +86,14 @@ def test_the_table_says_what_was_caught_and_why_others_may_survive(tmp_path):
     told = table(results)
     assert "3 wrong constants: 1 caught, 2 survived." in told
     assert "`exact/test_paths.py`" in told and "it says less" in told and "**SURVIVED**" in told
-    page = tmp_path / "page.md"
-    marks = "<!-- mutants: written by `make mutants` -->\n", "<!-- end of mutants -->\n"
-    page.write_text(f"before\n{marks[0]}old\n{marks[1]}after\n", encoding="utf-8")
+    page = tmp_path / "build" / "mutants.md"
     write(results, page)
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("before\n") and text.endswith("after\n") and "old\n" not in text
-    assert told in text
+    assert page.read_text(encoding="utf-8") == f"# Mutations\n\n{told}"
+
+
+def test_the_table_is_written_outside_the_documentation():
+    """`make mutants` leaves every tracked file as it is."""
+    assert TABLE == ROOT / "build" / "mutants.md"
+    assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    assert "`build/mutants.md`" in page and len(page.split()) <= 1_800

@@ -38,7 +38,7 @@ def exact_ranges(
     G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} with the certified minimum θ* and the problem's domain C. Both
     programmes of a direction a are convex, so that every tangent of L proves an outer end and
     every model of G attains an inner one; they are searched for until they meet
-    (docs/measures.md).
+    (docs/measures-proofs.md).
 
     **Curator: computed from private rows, not private.**
 

@@ -44,8 +44,8 @@ def model_class_reliance(
     models cuts the loss's ellipsoid. For logistic loss the least reliance is a convex programme
     (its two ends agree where the loss holds the least reliant model back and there is no ridge);
     the greatest maximises a convex function, and is bracketed by a local search from below and
-    touching quadratics from above (docs/measures.md). The sampled range lies inside what is
-    attained: a lower bound of the width. Curator: computed from private rows, not private.
+    touching quadratics from above (docs/measures-proofs.md). The sampled range lies inside what
+    is attained: a lower bound of the width. Curator: computed from private rows, not private.
 
     Parameters
     ----------
