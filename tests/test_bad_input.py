@@ -394,7 +394,7 @@ def test_regression_for_next_to_nothing_draws_next_to_nothing(epsilon: float) ->
 @pytest.mark.parametrize("epsilon", [0, -1.0, 1e-12, 1e-300, 1e300, math.inf, math.nan, True])
 def test_an_absurd_epsilon_is_refused_in_words(epsilon: float) -> None:
     model = RashomonRegressor(epsilon=epsilon, delta=0.0)
-    with pytest.raises(ValueError, match="a number from 1e-09 to 1e\\+09, usually 0.1 to 10"):
+    with pytest.raises(ValueError, match=r"a number from 1e-09 to .*, usually 0\.1 to 10"):
         model.fit(np.zeros((10, 2)), np.zeros(10))
-    with pytest.raises(ValueError, match="a number from 1e-09 to 1e\\+09, usually 0.1 to 10"):
-        model.plan((100, 2))
+    with pytest.raises(ValueError, match=r"a number from 1e-09 to .*, usually 0\.1 to 10"):
+        model.plan(100, 2)
