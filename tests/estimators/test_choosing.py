@@ -262,7 +262,7 @@ def test_a_ridge_comes_unasked_to_no_named_sampler(sampler: str, given: dict[str
     assert named(sampler, **{**asked, "ridge": 0.01}).ridge == 0.01
 
 
-def test_the_rule_by_itself_takes_a_ridge_for_exact_draws() -> None:
+def test_the_rule_by_itself_takes_a_ridge_for_draws_without_a_threshold() -> None:
     """The control: there is a ridge that a named sampler leaves out."""
     asked = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
-    assert completed("exact", **asked, epsilon=1.0, delta=1e-6, n_draws=20).ridge > 0
+    assert completed("unthresholded", **asked, epsilon=1.0, delta=1e-6, n_draws=20).ridge > 0

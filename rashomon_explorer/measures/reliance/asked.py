@@ -24,7 +24,7 @@ def asked_task(
     Of a problem, which holds its own rows, or one of scikit-learn's linear models: its best model.
     """
     given = getattr(models_or_problem, "rashomon_set_", models_or_problem)
-    if hasattr(given, "predict"):
+    if hasattr(given, "fit"):  # a set predicts too
         given, X, y = penalised_problem(given, _needed(X, "X"), _needed(y, "y")), None, None
     if not isinstance(given, Problem | PenalisedProblem):
         task = LinearTask.of(given, _needed(X, "X"), _needed(y, "y"), loss)
@@ -74,7 +74,7 @@ def refuse_rows(X: object, y: object) -> None:
 
 
 def _route(given: Any) -> str:
-    if isinstance(given, PenalisedProblem) or hasattr(given, "predict"):
+    if isinstance(given, PenalisedProblem) or hasattr(given, "fit"):
         return (
             "its penalty leaves the intercept free and no ball holds its models. model_reliance "
             "has the reliance of its best model, exact_ranges(penalised_problem(model, X, y), psi) "
