@@ -19,6 +19,7 @@ import pytest
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.blocks import RowBlocks, dask_rows, row_blocks
 from rashomon_explorer.blocks.columns import column_of
+from rashomon_explorer.blocks.dask_lengths import known_lengths
 from rashomon_explorer.blocks.dask_rows import DaskRows
 from rashomon_explorer.blocks.kept import kept
 from rashomon_explorer.blocks.mapped import read_mapped
@@ -283,6 +284,7 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
         ("r=EU/p.parquet", "r=US/p.parquet"),
         ("m=01/p.parquet", "m=12/p.parquet", "m=-3/p.parquet"),
         ("m=+1/p.parquet", "m=3000000000/p.parquet"),
+        ("m=1/p.parquet", "m=-3000000000/p.parquet"),
         ("m=1/r=a%20b/p.parquet", "m=2/r=__HIVE_DEFAULT_PARTITION__/p.parquet"),
         ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
     ],
@@ -348,6 +350,17 @@ def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: 
         row_blocks(filtered, target="label", lengths=True),
     ):
         assert _bits(small(table)) == want
+
+
+def test_lengths_that_work_on_partitions_can_change_are_not_known() -> None:
+    """Dask states lengths of a choice of partitions in its own order, and of the first of a sum."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": np.arange(10.0)}), npartitions=3)
+    # First, for Dask remembers the lengths of all partitions.
+    assert known_lengths(frame.partitions[[2, 0]].optimize(fuse=False)) is None
+    assert known_lengths(frame) == known_lengths(frame + 1) == (4, 3, 3)
+    longer = frame.a + frame.a.map_partitions(lambda part: pd.concat([part, part + 100]))
+    assert len(longer.partitions[0].compute()) == 8 and known_lengths(longer) is None
 
 
 def _of_length(number: int, lengths: list[int]) -> pd.DataFrame:

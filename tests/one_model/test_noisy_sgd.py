@@ -117,6 +117,13 @@ def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
     assert half.renyi_bound(ledger.order) < 0.3 * true  # the control: half a record's norm
 
 
+def test_sampled_steps_cost_no_more_than_asked_at_any_order():
+    for orders in (((8.0, 0.1), (22.0, 0.536)), ((8.0, 0.195), (22.0, 0.2))):
+        noise, paid = sampled_price(1.0, 1e-6, orders=orders)
+        costs = [paid.curve.renyi_bound(order) / most for order, most in orders]
+        assert 0.99 < max(costs) <= 1 and min(costs) < 0.6 and paid.curve.sigma == noise
+
+
 def test_a_ledger_admits_as_many_fits_on_sampled_rows_as_on_all(tmp_path):
     """One that came before is no reason to refuse a path of the same (ε, δ) that fitted without."""
     counts = []

@@ -75,6 +75,20 @@ def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate
         assert poisson_renyi(1.001 * sigma, rate, first, second, order) < true  # the control
 
 
+@pytest.mark.parametrize("sigma", [0.2, 0.3])
+def test_with_little_noise_the_steps_of_the_sum_are_fine_enough(sigma: float) -> None:
+    """Sampled records stand far apart: beside a sum of a million densities."""
+    rate, order = 0.01, 1.01
+    x, step = np.linspace(-60.0, 60.0, 1_200_001, retstep=True)
+    one, other = (
+        np.logaddexp(math.log1p(-rate) - x**2 / 2, math.log(rate) - (x - at / sigma) ** 2 / 2)
+        for at in (1, -1)
+    )
+    moment = np.exp(order * one + (1 - order) * other).sum() * step / math.sqrt(2 * math.pi)
+    true = math.log(moment) / (order - 1)
+    assert 0 <= poisson_renyi(sigma, rate, 1, -1, order) / true - 1 < 1e-9
+
+
 @pytest.mark.parametrize(
     ("mu", "rate", "order"),
     [(0.5, 0.01, 4.0), (1.0, 0.01, 12.0), (0.05, 0.3, 60.0), (2.0, 0.9, 1.5)],
