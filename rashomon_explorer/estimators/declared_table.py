@@ -52,6 +52,8 @@ class DeclaredTable(UnreadTable):
     (2, 2)
     """
 
+    schema: TableSchema
+
     may_be_long = False  # typical rows are about as long as row_norm, and others shortened to it
 
     def __init__(
