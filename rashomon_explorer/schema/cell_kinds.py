@@ -13,6 +13,7 @@ from rashomon_explorer.schema.levels import Levelled
 from rashomon_explorer.schema.table_schema import TableSchema
 from rashomon_explorer.schema.tables import cells_of, find_features
 
+_MANY = 10  # rows that all lie outside a named column's bounds: scaled, and not unusual
 _RAW = (
     "Give the raw table, with the cells that the schema declares and not codes or scaled numbers; "
     "a DataFrame is read by its column names, an array in the schema's order"
@@ -23,7 +24,8 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Refuse a table that is encoded otherwise than a schema declares.
 
     A column is refused if all its cells are numbers where the levels are text, text where numbers
-    are declared, or, in an array without column names, numbers outside the declared bounds.
+    are declared, or numbers outside the declared bounds: in an array without column names always,
+    in a DataFrame from ten rows on, since a few rows may be unusual.
 
     Parameters
     ----------
@@ -67,7 +69,8 @@ def _foreign(column: Column, cells: pd.Series, *, named: bool) -> str:
     if not isinstance(column, Levelled):
         if reading.undeclared[present].all():
             return "no such value"
-        return "" if named or not reading.outside[present].all() else "no value within its bounds"
+        few = named and present.sum() < _MANY
+        return "" if few or not reading.outside[present].all() else "no value within its bounds"
     if not reading.undeclared[present].all():
         return ""
     numbers, levels = _are_numbers(text[present]), _are_numbers(pd.Series(column.texts))

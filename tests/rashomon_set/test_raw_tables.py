@@ -109,6 +109,7 @@ WRONG = {
     "one row of codes": lambda f: codes(f)[:1],
     "text for numbers": lambda f: f[FEATURES].assign(age="young"),
     "scaled numbers in an array": lambda f: f[FEATURES].assign(age=f.age / 90).to_numpy(object),
+    "scaled numbers in a frame": lambda f: f[FEATURES].assign(age=f.age / 90),
     "indicators": lambda f: pd.get_dummies(f[FEATURES]),
     "the encoded rows": lambda f: SCHEMA_ROWS(f),
 }
@@ -213,6 +214,8 @@ def test_raw_numbers_are_refused_where_encoded_rows_are_expected() -> None:
     released = clf.rashomon_set_.release()
     with pytest.raises(DataError, match="above row_norm"):
         released.scores(X)
+    with pytest.raises(DataError, match="no value within its bounds"):
+        released.predict(clf.encoder_.transform(X))
     np.testing.assert_array_equal(
         released.scores(clf.encoder_.transform(X)), released.scores(released.encode(X))
     )
