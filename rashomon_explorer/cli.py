@@ -247,7 +247,7 @@ def _create_ledger(options: argparse.Namespace) -> int:
         return _complain("a budget needs --epsilon as well as --delta")
     try:
         ledger = Ledger.create(options.path, epsilon=options.epsilon, delta=options.delta)
-    except LedgerError as error:
+    except (LedgerError, ValueError) as error:
         return _complain(str(error))
     print(f"created {ledger.path}")
     print(next(_ledger_lines(ledger, None)))

@@ -6,6 +6,8 @@ A truth value is no number, NaN lies in no range, and infinity only where the na
 import math
 from numbers import Integral, Real
 
+LEAST_SHARE, MOST_EPSILON = 1e-12, 1e9
+
 
 def is_finite(value: Real | float) -> bool:
     """Whether a number is finite and one that a double can hold.
@@ -76,6 +78,21 @@ def check_nonnegative_or_infinite(**values: float) -> None:
             raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
         if not (value >= 0 and (value == math.inf or is_finite(value))):
             raise ValueError(f"{name} must be >= 0, got {as_given(value)}")
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an ε that no mechanism is planned for; shares of a small budget are in range.
+
+    Examples
+    --------
+    >>> check_epsilon(1.0)
+    """
+    check_positive(epsilon=epsilon)
+    if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
+        raise ValueError(
+            f"epsilon must be from {LEAST_SHARE:g} to {MOST_EPSILON:g}, usually 0.1 to 10, "
+            f"got {as_given(epsilon)}"
+        )
 
 
 def check_count(**values: int) -> None:

@@ -1,6 +1,9 @@
 """Odd tables and settings: each works properly, or is refused in words that say what to change."""
 
 import math
+import warnings
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +14,18 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.array_types import FloatArray
 from rashomon_explorer.constants import Constants
 from rashomon_explorer.domains import Ball
-from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
 from rashomon_explorer.losses import Loss, SoftmaxLoss
-from rashomon_explorer.planning import plan
+from rashomon_explorer.planning import largest_beta, pareto_table, plan, plan_options
+from rashomon_explorer.planning.tilted import plan_tilted
+from rashomon_explorer.planning.trees import plan_trees
+from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem import Problem
+from rashomon_explorer.release import plan_release, release
 from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampler, Sampler
 from rashomon_explorer.samplers.collect import collect
 from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.tuning import PenaltyConstants, plan_stationary, plan_tuning
 from tests.crossing import crossed
 
 Estimator = RashomonClassifier | RashomonRegressor
@@ -398,3 +406,99 @@ def test_an_absurd_epsilon_is_refused_in_words(epsilon: float) -> None:
         model.fit(np.zeros((10, 2)), np.zeros(10))
     with pytest.raises(ValueError, match=r"a number from 1e-09 to .*, usually 0\.1 to 10"):
         model.plan(100, 2)
+
+
+LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
+PENALTIES = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 20_000, 10_000)
+PLANNERS: dict[str, Any] = {
+    "plan": partial(plan, **LAW),
+    "plan for a ledger": partial(plan, **LAW, ledger=True),
+    "plan_options": partial(plan_options, **LAW),
+    "pareto_table": lambda epsilon, delta, n_draws: pareto_table(
+        **LAW, epsilons=[epsilon], delta=delta, n_draws=[n_draws]
+    ),
+    "plan_tilted": partial(plan_tilted, **LAW),
+    "plan_trees": partial(plan_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
+    "plan_tuning": partial(plan_tuning, PENALTIES, 1),
+    "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=0.1),
+    "largest_beta": partial(
+        largest_beta,
+        Constants.of("logistic", n=5000, p=4, domain=Ball(4.0), row_bound=1.5, ridge=0.1),
+        Ball(4.0),
+        psi=0.05,
+    ),
+}
+ABSURD: dict[str, list[Any]] = {
+    "epsilon": [0, -1, 1e-300, 1e300, math.inf, math.nan, True, "a", 10**400],
+    "delta": [-1, 1, math.nan, True, "a", None],
+    "n_draws": [0, True, 2.5, -1, "a"],
+}
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("setting", ABSURD)
+def test_every_planner_refuses_an_absurd_budget_by_name(name: str, setting: str) -> None:
+    good: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3}
+    for value in ABSURD[setting]:
+        with pytest.raises(ValueError, match=f"^{setting} must be .*, got "):
+            PLANNERS[name](**{**good, setting: value})
+
+
+def test_a_budget_and_a_hit_rate_do_not_plan_for_ever() -> None:
+    with pytest.raises(ValueError, match=r"epsilon must be from 1e-12 to 1e\+09, usually 0\.1 to"):
+        plan(**LAW, epsilon=1e300, delta=1e-6, hit_rate=0.5)
+
+
+@pytest.mark.parametrize("name", ["plan", "plan_options", "plan_tilted"])
+def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PLANNERS[name](epsilon=8.0, delta=1 / 5000)
+        PLANNERS[name](epsilon=8.0, delta=1 / 5001)
+    large = [one for one in caught if one.category is LargeDeltaWarning]
+    assert [one.filename for one in large] == [__file__]
+
+
+def test_the_delta_that_is_recommended_is_below_one_in_n() -> None:
+    with pytest.warns(LargeDeltaWarning, match="such as 2e-09, or 0"):
+        plan(**{**LAW, "n": 5_000_000}, epsilon=8.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [-1, 1e-300, 1e300, math.inf, math.nan, True, "a"])
+def test_an_absurd_budget_makes_no_ledger(epsilon: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="epsilon must be "):
+        Ledger.create(tmp_path / "a.ledger", epsilon=epsilon, delta=1e-6)
+    assert not (tmp_path / "a.ledger").exists()
+    ledger = Ledger.create(tmp_path / "b.ledger")
+    with pytest.raises(ValueError, match="epsilon must be "):
+        ledger.set_budget(epsilon)
+    assert ledger.budget is None
+    assert Ledger.create(tmp_path / "c.ledger", epsilon=0, delta=0.0).remaining == 0
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Any:
+    return fit("two classes", X, Y, epsilon=80.0).rashomon_set_.release()
+
+
+@pytest.mark.parametrize("setting", ["epsilon", "standard_error", "rho", "mu"])
+def test_an_absurd_release_is_refused_before_it_is_charged(
+    drawn: Any, setting: str, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5.0, delta=1e-6)
+    values: list[Any] = [0, -1, math.inf, math.nan, True, "a"]
+    for value in values + [1e-300, 1e300] * (setting == "epsilon"):
+        settings = {"queries": ["ambiguity"], setting: value}
+        with pytest.raises(ValueError, match=f"{setting} must be "):
+            release(drawn, X, ledger=ledger, **settings)
+        with pytest.raises(ValueError, match=f"{setting} must be "):
+            plan_release(drawn, 60, **settings)
+    assert ledger.entries() == []
+
+
+def test_a_release_with_a_delta_of_one_in_n_warns(drawn: Any) -> None:
+    settings: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / 60}
+    with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
+        plan_release(drawn, 60, **settings)
+    with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
+        release(drawn, X, ledger=None, **settings)

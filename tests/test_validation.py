@@ -18,6 +18,7 @@ CHECKS = {
     "check_positive": ("finite and > 0", lambda x: x > 0),
     "check_nonnegative": ("finite and >= 0", lambda x: x >= 0),
     "check_nonnegative_or_infinite": (">= 0", lambda x: x >= 0),
+    "check_epsilon": ("epsilon must be ", lambda x: 1e-12 <= x <= 1e9),
     "check_count": ("a whole number, at least 1", lambda x: isinstance(x, int) and x >= 1),
     "check_delta": ("[0, 1)", lambda x: 0 <= x < 1),
     "check_share": ("[0, 1]", lambda x: 0 <= x <= 1),
@@ -31,7 +32,7 @@ def refusal(name, value):
     """What a check says of a value, or None where it lets it pass."""
     check = getattr(validation, name)
     try:
-        if name == "check_delta":
+        if name in ("check_delta", "check_epsilon"):
             check(value)
         elif name == "check_strong_convexity":
             check(value, "Theorem 1")

@@ -1,17 +1,14 @@
-"""Ranges of a privacy budget, and the warning of a delta that protects nobody."""
+"""Ranges of a privacy budget."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.exceptions import LargeDeltaWarning
-from rashomon_explorer.planning.warn_weak import is_said_elsewhere
 from rashomon_explorer.sklearn_compat import Interval, validate_parameter_constraints
-from rashomon_explorer.users_line import users_line
+from rashomon_explorer.validation import MOST_EPSILON
 
-LEAST_EPSILON, MOST_EPSILON = 1e-9, 1e9
+LEAST_EPSILON = 1e-9
 
 
 class NumberRange(Interval):
@@ -44,17 +41,3 @@ def check_budget(estimator: Any) -> None:
     ranges = {"epsilon": [EPSILON], "delta": [DELTA]}
     budget = {name: getattr(estimator, name) for name in ranges}
     validate_parameter_constraints(ranges, budget, caller_name=type(estimator).__name__)
-
-
-def warn_of_large_delta(delta: float, n: int) -> None:
-    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself.
-
-    >>> warn_of_large_delta(1e-6, 10_000)
-    """
-    if delta * n >= 1 and not is_said_elsewhere():
-        warnings.warn(
-            f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
-            f"record of one person in {n:,}. Choose delta far below 1/n, such as 1e-6, or 0",
-            LargeDeltaWarning,
-            stacklevel=users_line(),
-        )

@@ -22,7 +22,6 @@ from rashomon_explorer.estimators.declared_budget import (
     DELTA,
     EPSILON,
     check_budget,
-    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.ledger_rule import rule_of
@@ -42,7 +41,7 @@ from rashomon_explorer.losses import Loss
 from rashomon_explorer.one_model import METHODS, ModelPlan
 from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.rule import AUTO
-from rashomon_explorer.planning.warn_weak import is_said_elsewhere
+from rashomon_explorer.planning.warn_weak import is_said_elsewhere, warn_of_large_delta
 from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
 from rashomon_explorer.problem import Problem
 from rashomon_explorer.rashomon_set.links import linear_scores

@@ -14,7 +14,6 @@ from rashomon_explorer.estimators.declared_budget import (
     EPSILON,
     N_DRAWS,
     check_budget,
-    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.ledger_rule import rule_of
 from rashomon_explorer.estimators.paying import PaysForRows
@@ -27,7 +26,7 @@ from rashomon_explorer.losses import Loss, get_loss
 from rashomon_explorer.planning import Plan
 from rashomon_explorer.planning.columns import ColumnsPlan
 from rashomon_explorer.planning.rule import AUTO, MOST_DRAWS
-from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak, warn_of_large_delta
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.samplers import SAMPLERS, traits_of
 from rashomon_explorer.samplers.exact import USUAL_PATIENCE

@@ -25,7 +25,6 @@ from rashomon_explorer.estimators.declared_budget import (
     DELTA,
     EPSILON,
     check_budget,
-    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import learnt_before
 from rashomon_explorer.estimators.pipelines import pays_for_rows
@@ -40,7 +39,7 @@ from rashomon_explorer.estimators.unread import UnreadTable
 from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
 from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_of_large_delta
 from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.selection import WAYS, SearchPlan

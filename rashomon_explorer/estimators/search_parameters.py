@@ -17,11 +17,11 @@ from rashomon_explorer.estimators.declared_budget import (
     EPSILON,
     N_DRAWS,
     check_budget,
-    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.looking import LooksThrough
 from rashomon_explorer.estimators.refitting import refit_plan
 from rashomon_explorer.estimators.regressor import RashomonRegressor
+from rashomon_explorer.planning.warn_weak import warn_of_large_delta
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.schema import TableSchema
 from rashomon_explorer.shapes import accepts_table

@@ -21,7 +21,6 @@ from rashomon_explorer.estimators.declared_budget import (
     EPSILON,
     N_DRAWS,
     check_budget,
-    warn_of_large_delta,
 )
 from rashomon_explorer.estimators.enclosing import not_known_to_be_public, warn_of_repeated_records
 from rashomon_explorer.estimators.looking import LooksThrough
@@ -30,6 +29,7 @@ from rashomon_explorer.estimators.weights import refuses_weights
 from rashomon_explorer.leaks import ONE_BY_ONE
 from rashomon_explorer.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.planning.warn_trees import warn_if_weak_trees
+from rashomon_explorer.planning.warn_weak import warn_of_large_delta
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.randomness import generator, noise_assumptions
 from rashomon_explorer.schema import TableSchema

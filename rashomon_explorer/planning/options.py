@@ -8,7 +8,8 @@ from rashomon_explorer.planning.mechanisms import MECHANISMS
 from rashomon_explorer.planning.offers import Offer, Request
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.public_law import PublicLaw
-from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.validation import check_count, check_delta
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,6 +65,9 @@ def plan_options(
     unthresholded False 1.0
     """
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
+    check_count(n_draws=n_draws)
+    check_delta(delta)
+    warn_of_large_delta(delta, n)
     return tuple(sorted(_offers(request), key=_rank))
 
 
@@ -146,6 +150,7 @@ def pareto_table(
     bought: list[_Bought] = []
     for epsilon in epsilons:
         for count in n_draws:
+            check_count(n_draws=count)
             request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
             bought += [(request, offer) for offer in _offers(request) if offer.applies]
     qualities = [_qualities(one) for one in bought]

@@ -12,9 +12,15 @@ from rashomon_explorer.planning.bounds.hit_rate import (
 )
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.pricing import PriceList
-from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak, warn_of_large_delta
 from rashomon_explorer.rounding import rounded_up
-from rashomon_explorer.validation import check_count, check_delta, check_nonnegative, check_positive
+from rashomon_explorer.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    check_positive,
+)
 
 
 def plan(
@@ -132,6 +138,7 @@ def plan(
     )
     if hit_rate is None:  # whoever names a hit rate knows how small it is
         warn_if_weak(planned, "this plan")
+    warn_of_large_delta(delta, n)
     return planned
 
 
@@ -142,7 +149,7 @@ def _settled(
     if n_draws is not None:
         check_count(n_draws=n_draws)
     if epsilon is not None:
-        check_positive(epsilon=epsilon)
+        check_epsilon(epsilon)
     if hit_rate is None:
         if epsilon is None:
             raise ValueError("give epsilon, or the hit_rate that is wanted, or both")

@@ -8,7 +8,7 @@ from rashomon_explorer.planning.mechanisms import MECHANISMS
 from rashomon_explorer.planning.offers import Mechanism, Request
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.validation import check_positive
+from rashomon_explorer.validation import check_delta, check_epsilon, check_positive
 
 AUTO = "auto"
 """Stands for a setting that the rule is to choose."""
@@ -117,6 +117,8 @@ def completed(
     """
     worth = worth_of(mechanism, loss) if worth is None else worth
     check_positive(worth=worth)
+    check_epsilon(epsilon)
+    check_delta(delta)
     asked: dict[str, Any] = {
         "n": n,
         "p": p,

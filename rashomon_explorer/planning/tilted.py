@@ -18,12 +18,12 @@ from rashomon_explorer.planning.objective import (
 )
 from rashomon_explorer.planning.offers import price_at_order
 from rashomon_explorer.planning.planned import Plan
-from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer.planning.warn_weak import warn_if_weak, warn_of_large_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.shown import Fact
-from rashomon_explorer.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.validation import check_count, check_delta, check_epsilon, check_nonnegative
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times the one of cheap determinants
 _SAFE = 1 - 1e-9  # of ε: draws together must not cost more than was asked by a rounding
@@ -155,7 +155,8 @@ def plan_tilted(
     inf
     """
     check_nonnegative(psi=psi)
-    check_positive(epsilon=epsilon)
+    check_epsilon(epsilon)
+    check_delta(delta)
     check_count(n_draws=n_draws)
     whole = get_loss(loss)
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
@@ -195,6 +196,7 @@ def plan_tilted(
         followed_excess=how.excess,
     )
     warn_if_weak(planned, "this plan")
+    warn_of_large_delta(delta, n)
     return planned
 
 

@@ -12,8 +12,8 @@ from rashomon_explorer.rounding import hit_rate_text, rounded_up
 from rashomon_explorer.shown import Fact, Shown
 from rashomon_explorer.validation import (
     check_count,
+    check_epsilon,
     check_nonnegative,
-    check_positive,
     check_share,
 )
 
@@ -213,7 +213,7 @@ def plan_trees(
     """
     check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
     check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
-    check_positive(epsilon=epsilon)
+    check_epsilon(epsilon)
     check_share(hit_rate=hit_rate)
     affordable = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
     beta = coldest(affordable, n, psi, leaf_penalty * most_leaves, walk_rounding)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning
 from rashomon_explorer.planning.planned import Plan
 from rashomon_explorer.planning.trees import TreePlan
 from rashomon_explorer.planning.weakness import weakness
@@ -29,6 +29,21 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     if why:
         told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
         warnings.warn(told, WeakGuaranteeWarning, stacklevel=users_line())
+
+
+def warn_of_large_delta(delta: float, n: int) -> None:
+    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself.
+
+    >>> warn_of_large_delta(1e-6, 10_000)
+    """
+    if delta * n >= 1 and not is_said_elsewhere():
+        warnings.warn(
+            f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
+            f"record of one person in {n:,}. Choose delta far below 1/n, such as "
+            f"{min(1e-6, 0.01 / n):.0e}, or 0",
+            LargeDeltaWarning,
+            stacklevel=users_line(),
+        )
 
 
 @contextmanager

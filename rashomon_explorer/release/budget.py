@@ -14,7 +14,7 @@ from rashomon_explorer.release.noise import (
     noise_scale,
 )
 from rashomon_explorer.release.query import Query, Sensitivity
-from rashomon_explorer.validation import as_given, check_delta, check_positive, is_finite
+from rashomon_explorer.validation import check_delta, check_epsilon, check_positive
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
 _GAUSSIAN = "Gaussian mechanism (Theorem 2.7 of Dong, Roth and Su 2022)"
@@ -62,6 +62,8 @@ class Budget:
         for name, value in prices.items():
             if value is not None:
                 check_positive(**{name: value})
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
         check_delta(self.delta)
         if self.delta and self.epsilon is None:
             raise ValueError("delta belongs to epsilon: leave it out with rho, mu or errors")
@@ -158,9 +160,10 @@ def _by_name(
     if sorted(given) != sorted(names):
         raise ValueError(f"{what} must name the queries {names}, got {list(given)}")
     for name in names:
-        value = given[name]
-        if not (is_finite(value) and value > 0):
-            raise ValueError(f"{what} must be finite and > 0, got {as_given(value)} for {name}")
+        try:
+            check_positive(**{what: given[name]})
+        except ValueError as error:
+            raise ValueError(f"{error} for {name}") from None
     return [float(given[name]) for name in names]
 
 

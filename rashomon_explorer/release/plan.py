@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rashomon_explorer.planning.warn_weak import warn_of_large_delta
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
@@ -108,6 +109,7 @@ def plan_release(
         query.check(public)
     sensitivities = sensitivities_of(asked, public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
+    warn_of_large_delta(delta, n_rows)
     return ReleasePlan(
         asked, sensitivities, *price(asked, sensitivities, budget, weights, ledger=ledger)
     )

@@ -17,7 +17,7 @@ from rashomon_explorer.leak_memory import recall
 from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak
+from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak, warn_of_large_delta
 from rashomon_explorer.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
@@ -143,6 +143,7 @@ def release(
     for query in asked:
         query.check(public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
+    warn_of_large_delta(delta, public.n_rows)
     sensitivities = sensitivities_of(asked, public)
     if secure:
         check_secure(budget, random_state)

@@ -14,7 +14,13 @@ from rashomon_explorer.search import bisect
 from rashomon_explorer.tuning.pairwise import pair_sensitivity
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
 from rashomon_explorer.tuning.tuning_plan import MECHANISMS, SURE, TuningPlan, points_of
-from rashomon_explorer.validation import check_count, check_delta, check_nonnegative, check_positive
+from rashomon_explorer.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    check_positive,
+)
 
 MOST_PENALTIES = 3
 """Penalties for which the grid is drawn from exactly."""
@@ -77,7 +83,7 @@ def plan_tuning(
     >>> planned.n_points, round(planned.beta), round(planned.excess_bound, 2)
     (33, 23, 0.2)
     """
-    check_positive(epsilon=epsilon)
+    check_epsilon(epsilon)
     check_delta(delta)
     check_count(n_draws=n_draws, d=d)
     check_nonnegative(psi=psi)

@@ -20,7 +20,7 @@ from rashomon_explorer.rounding import rounded_up
 from rashomon_explorer.search import bisect
 from rashomon_explorer.tuning.penalty_constants import PenaltyConstants
 from rashomon_explorer.tuning.stationary_plan import STATIONARY, StationaryPlan
-from rashomon_explorer.validation import check_count, check_delta, check_positive
+from rashomon_explorer.validation import check_count, check_delta, check_epsilon, check_positive
 
 _START_SHARE = 0.5
 _STEPS = sorted({round(2 ** (k / 2)) for k in range(17)})  # to 256: each is a fit
@@ -77,7 +77,8 @@ def plan_stationary(
     >>> planned.n_steps, planned.gradient_bound < known.slope / 2
     (256, True)
     """
-    check_positive(epsilon=epsilon, spacing=spacing)
+    check_epsilon(epsilon)
+    check_positive(spacing=spacing)
     check_delta(delta)
     check_count(n_draws=n_draws, d=d)
     known = replace(constants, margin_bound=None)

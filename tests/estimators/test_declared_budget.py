@@ -16,9 +16,10 @@ from rashomon_explorer import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.estimators.declared_budget import LEAST_EPSILON, MOST_EPSILON
+from rashomon_explorer.estimators.declared_budget import LEAST_EPSILON
 from rashomon_explorer.exceptions import LargeDeltaWarning
 from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.validation import MOST_EPSILON
 
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 3))
 Y = (X[:, 0] > 0).astype(int)
@@ -90,6 +91,7 @@ def test_a_delta_of_one_in_n_or_more_warns(name, delta, warned):
     assert len(found) == warned
     if warned:
         assert "is at least 1/n=0.0033" in str(found[0].message)
+        assert "such as 1e-06, or 0" in str(found[0].message)
         assert found[0].filename == __file__
 
 

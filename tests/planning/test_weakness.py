@@ -30,7 +30,7 @@ def test_a_plan_below_a_fifth_warns_once_and_names_the_ways_out():
     assert weak.hit_rate_bound < WEAK_HIT_RATE
     for way in ("ε = ", "rows", "ψ = "):
         assert way in told
-    strong = plan(5_000_000, **ROWS, epsilon=1.0, n_draws=20)
+    strong = plan(5_000_000, **{**ROWS, "delta": 1e-8}, epsilon=1.0, n_draws=20)
     assert strong.hit_rate_bound >= WEAK_HIT_RATE and weakness(strong) == ""
 
 

@@ -238,8 +238,11 @@ CHARGES = st.one_of(
 )
 
 
+BUDGETS = st.just(0.0) | st.floats(1e-12, 3)
+
+
 @settings(max_examples=25)
-@given(st.lists(CHARGES, max_size=6), st.floats(0, 3), st.sampled_from([0.0, 1e-6, 1e-3]))
+@given(st.lists(CHARGES, max_size=6), BUDGETS, st.sampled_from([0.0, 1e-6, 1e-3]))
 def test_forecast_and_refusal_agree(
     tmp_path_factory: pytest.TempPathFactory, charges: list[Guarantee], eps: float, delta: float
 ) -> None:

@@ -20,7 +20,7 @@ from rashomon_explorer.planning.certificates.gibbs_laws import (
 from rashomon_explorer.planning.certificates.localised import localised
 from rashomon_explorer.planning.certificates.paths import PathRun, finite_time, last_iterate, path
 from rashomon_explorer.threshold import Threshold, get_threshold
-from rashomon_explorer.validation import check_count, check_delta, check_positive
+from rashomon_explorer.validation import check_count, check_delta, check_epsilon
 
 GIBBS: dict[str, GibbsTheorem] = {
     "oscillation": oscillation,
@@ -238,7 +238,7 @@ def largest_beta(
     >>> round(beta), by.name, by.epsilon(1e-6) <= 1.0
     (144386, 'gaussian_gibbs', True)
     """
-    check_positive(epsilon=epsilon)
+    check_epsilon(epsilon)
     check_delta(delta)
     check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, 1.0, width, interior)

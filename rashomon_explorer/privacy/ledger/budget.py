@@ -14,7 +14,7 @@ from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delt
 from rashomon_explorer.privacy.zcdp import filter_order
 from rashomon_explorer.rounding import left_text, rounded_up
 from rashomon_explorer.shown import Fact
-from rashomon_explorer.validation import check_delta, check_nonnegative_or_infinite
+from rashomon_explorer.validation import check_delta, check_epsilon, check_nonnegative_or_infinite
 
 Budget = tuple[float, float]  # ε and δ
 
@@ -28,6 +28,8 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
     check_nonnegative_or_infinite(epsilon=epsilon)
     if not math.isfinite(epsilon):
         raise ValueError("epsilon must be finite; leave it out for a ledger that only records")
+    if epsilon != 0:  # 0 allows no charge
+        check_epsilon(epsilon)
     delta = 0.0 if delta is None else delta
     check_delta(delta)
     return float(epsilon), float(delta)
