@@ -1,7 +1,8 @@
 """A share of the laws: what runs of them at each commit, so that many commits run them all.
 
 ``make laws SHARE=3/40`` loads this file as a plugin. The id of a law alone says which share it is
-in: it stays there whatever else is written, added or run.
+in: it stays there whatever else is written, added or run. The laws of one file in a browser are the
+steps of one visit, so the file's name says it for all of them.
 """
 
 import re
@@ -27,6 +28,12 @@ def share_of(nodeid: str, shares: int) -> int:
     return int.from_bytes(sha256(nodeid.encode()).digest()[:8], "big") % shares + 1
 
 
+def share_of_item(item: pytest.Item, shares: int) -> int:
+    """In which of the shares a collected test is."""
+    visit = item.get_closest_marker("browser") is not None
+    return share_of(item.nodeid.partition("::")[0] if visit else item.nodeid, shares)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", metavar="k/N", default="1/1", help="run the k-th of N shares")
 
@@ -40,10 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep one share of what the marks have left."""
     share, shares = read(config.getoption("--share"))
-    others = [item for item in items if share_of(item.nodeid, shares) != share]
+    others = [item for item in items if share_of_item(item, shares) != share]
     if others:
         config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if share_of(item.nodeid, shares) == share]
+        items[:] = [item for item in items if share_of_item(item, shares) == share]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -10,13 +10,18 @@ from tests import shares
 IDS = [f"tests/a.py::test_it[{k}]" for k in range(400)]
 
 
-def _kept(share: str) -> list[str]:
+def _item(name: str) -> SimpleNamespace:
+    in_browser = name.startswith("tests/browser/")
+    return SimpleNamespace(nodeid=name, get_closest_marker=lambda _: in_browser or None)
+
+
+def _kept(share: str, names: list[str] = IDS) -> list[str]:
     gone: list[Any] = []
     hook = SimpleNamespace(pytest_deselected=lambda items: gone.extend(items))
     config: Any = SimpleNamespace(getoption=lambda _: share, hook=hook)
-    items: list[Any] = [SimpleNamespace(nodeid=name) for name in IDS]
+    items: list[Any] = [_item(name) for name in names]
     shares.pytest_collection_modifyitems(config, items)
-    assert len(items) + len(gone) == len(IDS)
+    assert len(items) + len(gone) == len(names)
     return [item.nodeid for item in items]
 
 
@@ -29,6 +34,11 @@ def test_every_law_is_in_one_share() -> None:
 
 def test_a_law_stays_in_its_share_whatever_else_there_is() -> None:
     assert [shares.share_of(name, 40) for name in IDS[:4]] == [34, 18, 27, 14]
+
+
+def test_the_laws_of_one_visit_in_a_browser_stay_together() -> None:
+    visit = [f"tests/browser/test_visit.py::test_step_{k}" for k in range(20)]
+    assert sorted(len(_kept(f"{k}/8", visit)) for k in range(1, 9)) == [0] * 7 + [20]
 
 
 @pytest.mark.parametrize("words", ["0/4", "5/4", "4", "a/b", "1/0", "-1/3", ""])
